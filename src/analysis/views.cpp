@@ -8,9 +8,9 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/stream_ownership.h"
-#include "analysis/order/barriers.h"
-#include "analysis/order/early_exit.h"
 #include "analysis/promotion/promotion.h"
+#include "analysis/synchronisation/barriers.h"
+#include "analysis/synchronisation/early_exit.h"
 #include "analysis/values/moldable.h"
 #include "analysis/values/values.h"
 

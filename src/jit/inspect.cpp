@@ -9,7 +9,7 @@
 #include "jit/plan/describe.h"
 #include "jit/plan/options.h"
 #include "jit/plan/plan.h"
-#include "transform/aggregate/no_runtime.h"
+#include "transform/runtime_calls/no_runtime.h"
 
 namespace klap::jit {
 UnitInfo inspect_unit(const Unit& unit) {

@@ -16,7 +16,7 @@
 #include "analysis/graph/registers.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/parent_checks.h"
-#include "analysis/order/exits.h"
+#include "analysis/synchronisation/exits.h"
 #include "ptx/edit.h"
 #include "ptx/tree.h"
 #include "require.h"

@@ -1,6 +1,6 @@
 // The ways out of a parent that launches its children itself: which are found, what is written in their
 // place, and what stands against it. Every rewritten text is also assembled and linked.
-#include "analysis/order/exits.h"
+#include "analysis/synchronisation/exits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Rewritten code without the device runtime: nothing of it is left, whatever a unit calls.
-#include "transform/aggregate/no_runtime.h"
+#include "transform/runtime_calls/no_runtime.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

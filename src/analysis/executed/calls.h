@@ -14,7 +14,7 @@
 // and waits for them (templates/executor/events.h).
 //
 // A call that stays may leave an error, which belongs to the thread. The executor keeps the last error of a
-// thread of the program in a register (transform/aggregate/last_error.h).
+// thread of the program in a register (transform/runtime_calls/last_error.h).
 #pragma once
 
 #include <optional>

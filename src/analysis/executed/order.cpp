@@ -11,7 +11,7 @@
 #include "analysis/executed/calls.h"
 #include "analysis/executed/streams.h"
 #include "analysis/order/launch_order.h"
-#include "analysis/order/single_thread.h"
+#include "analysis/synchronisation/single_thread.h"
 
 namespace klap::analysis {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "analysis/facts/granularity.h"
 #include "analysis/facts/rejection.h"
-#include "analysis/order/early_exit.h"
+#include "analysis/synchronisation/early_exit.h"
 
 namespace klap::analysis {
 

@@ -14,7 +14,7 @@
 #include "analysis/legality/consumer_block.h"
 #include "analysis/legality/parent_checks.h"
 #include "analysis/order/passed_pointers.h"
-#include "analysis/order/single_thread.h"
+#include "analysis/synchronisation/single_thread.h"
 #include "support/error.h"
 
 namespace klap::analysis {

@@ -10,8 +10,8 @@
 #include "analysis/order/child_accesses.h"
 #include "analysis/order/disjoint.h"
 #include "analysis/order/launching_blocks.h"
-#include "analysis/order/single_thread.h"
-#include "analysis/order/synchronisation.h"
+#include "analysis/synchronisation/single_thread.h"
+#include "analysis/synchronisation/synchronisation.h"
 
 namespace klap::analysis {
 namespace {

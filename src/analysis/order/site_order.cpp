@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/facts/launch_shape.h"
-#include "analysis/order/synchronisation.h"
+#include "analysis/synchronisation/synchronisation.h"
 
 namespace klap::analysis {
 

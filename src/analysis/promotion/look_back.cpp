@@ -8,9 +8,9 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/memory_effects.h"
-#include "analysis/order/barriers.h"
-#include "analysis/order/single_thread.h"
 #include "analysis/promotion/overlap.h"
+#include "analysis/synchronisation/barriers.h"
+#include "analysis/synchronisation/single_thread.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

@@ -10,8 +10,8 @@
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/pure_code.h"
 #include "analysis/legality/annotations.h"
-#include "analysis/order/barriers.h"
 #include "analysis/promotion/promotion_arguments.h"
+#include "analysis/synchronisation/barriers.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

@@ -9,12 +9,12 @@
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/parent_checks.h"
-#include "analysis/order/early_exit.h"
-#include "analysis/order/single_thread.h"
 #include "analysis/promotion/look_back.h"
 #include "analysis/promotion/overlap.h"
 #include "analysis/promotion/promotion_arguments.h"
 #include "analysis/promotion/promotion_condition.h"
+#include "analysis/synchronisation/early_exit.h"
+#include "analysis/synchronisation/single_thread.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

@@ -1,9 +1,9 @@
 #include "emulator/driver/context_lifetime.h"
 
 #include "emulator/driver/context.h"
-#include "emulator/driver/graph.h"
-#include "emulator/driver/module.h"
-#include "emulator/driver/stream_objects.h"
+#include "emulator/driver/images/module.h"
+#include "emulator/driver/streams/graph.h"
+#include "emulator/driver/streams/stream_objects.h"
 
 namespace klap::emulator::driver {
 

@@ -45,7 +45,7 @@ struct Request {
   // Whether the caller can run promoted chains (Variant::promoted).
   bool promoting = true;
   // Whether the image may have CUDA's device runtime. If not, a launch that is left ends its kernel with an
-  // error (transform/aggregate/no_runtime.h).
+  // error (transform/runtime_calls/no_runtime.h).
   bool device_runtime = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.

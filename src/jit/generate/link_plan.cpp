@@ -11,7 +11,7 @@
 #include "jit/plan/options.h"
 #include "jit/strategy/kernel_names.h"
 #include "support/error.h"
-#include "transform/aggregate/no_runtime.h"
+#include "transform/runtime_calls/no_runtime.h"
 
 namespace klap::jit {
 namespace {

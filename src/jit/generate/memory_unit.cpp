@@ -6,7 +6,7 @@
 
 #include "analysis/launches/device_memory.h"
 #include "jit/compile/templates.h"
-#include "transform/aggregate/device_memory.h"
+#include "transform/runtime_calls/device_memory.h"
 
 namespace klap::jit {
 namespace {

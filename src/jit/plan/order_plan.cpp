@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analysis/order/single_thread.h"
 #include "analysis/order/site_order.h"
+#include "analysis/synchronisation/single_thread.h"
 #include "jit/strategy/strategy_of.h"
 
 namespace klap::jit {

@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "analysis/order/single_thread.h"
+#include "analysis/synchronisation/single_thread.h"
 #include "jit/optimise/optimisations.h"
 #include "jit/planned/child_facts.h"
 #include "jit/strategy/strategy_of.h"

@@ -19,7 +19,7 @@
 #include "jit/data/variant.h"
 #include "jit/planned/planned.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/generated.h"
+#include "transform/text/generated.h"
 #include "transform/text/lines.h"
 
 namespace klap::jit {

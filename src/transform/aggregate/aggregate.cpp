@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/order/exits.h"
+#include "analysis/synchronisation/exits.h"
 #include "ptx/edit.h"
 #include "transform/aggregate/argument_stores.h"
-#include "transform/aggregate/executor_sites.h"
 #include "transform/aggregate/kept_launches.h"
 #include "transform/aggregate/loop_launches.h"
 #include "transform/aggregate/parent_exits.h"
-#include "transform/aggregate/private_streams.h"
 #include "transform/aggregate/queue_names.h"
 #include "transform/aggregate/slices.h"
 #include "transform/aggregate/thresholding.h"
 #include "transform/aggregate/worklist.h"
+#include "transform/runtime_calls/executor_sites.h"
+#include "transform/runtime_calls/private_streams.h"
 #include "transform/text/parts.h"
 #include "transform/text/splice.h"
 

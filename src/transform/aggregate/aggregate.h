@@ -19,7 +19,7 @@
 #include "analysis/legality/loop_launches.h"
 #include "ptx/tree.h"
 #include "transform/aggregate/consumer_shape.h"
-#include "transform/aggregate/generated.h"
+#include "transform/text/generated.h"
 #include "transform/text/lines.h"
 
 namespace klap::transform {

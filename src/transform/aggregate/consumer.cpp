@@ -10,9 +10,9 @@
 
 #include "ptx-patterns/templates/common/queue.h"
 #include "ptx/edit.h"
-#include "transform/aggregate/executor_sites.h"
 #include "transform/aggregate/warp.h"
 #include "transform/aggregate/worklist.h"
+#include "transform/runtime_calls/executor_sites.h"
 #include "transform/text/parts.h"
 #include "transform/text/splice.h"
 

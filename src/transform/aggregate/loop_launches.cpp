@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "transform/aggregate/private_streams.h"
+#include "transform/runtime_calls/private_streams.h"
 #include "transform/text/parts.h"
 
 namespace klap::transform {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/order/exits.h"
+#include "analysis/synchronisation/exits.h"
 #include "ptx/edit.h"
-#include "transform/aggregate/generated.h"
+#include "transform/text/generated.h"
 #include "transform/text/lines.h"
 
 namespace klap::transform {

@@ -10,7 +10,7 @@
 
 #include "ptx/edit.h"
 #include "transform/aggregate/consumer_shape.h"
-#include "transform/aggregate/generated.h"
+#include "transform/text/generated.h"
 #include "transform/text/lines.h"
 
 namespace klap::transform {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "support/error.h"
-#include "transform/aggregate/last_error.h"
-#include "transform/aggregate/private_streams.h"
+#include "transform/runtime_calls/last_error.h"
+#include "transform/runtime_calls/private_streams.h"
 #include "transform/text/parts.h"
 
 namespace klap::transform {

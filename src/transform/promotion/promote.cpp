@@ -11,10 +11,10 @@
 #include "analysis/values/values.h"
 #include "ptx-patterns/templates/promote/promote.h"
 #include "ptx/edit.h"
-#include "transform/aggregate/private_streams.h"
 #include "transform/promotion/promoted_batch.h"
 #include "transform/promotion/promoted_body.h"
 #include "transform/promotion/residency.h"
+#include "transform/runtime_calls/private_streams.h"
 #include "transform/text/parts.h"
 #include "transform/text/splice.h"
 

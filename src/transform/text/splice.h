@@ -18,7 +18,7 @@
 #include "analysis/legality/shared_overlay.h"
 #include "analysis/legality/warp_block.h"
 #include "analysis/optimise/straight_loops.h"
-#include "analysis/order/early_exit.h"
+#include "analysis/synchronisation/early_exit.h"
 #include "ptx/tree.h"
 #include "transform/text/lines.h"
 #include "transform/text/record_layout.h"

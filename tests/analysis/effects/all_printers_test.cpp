@@ -9,8 +9,8 @@
 #include "analysis/effects/waiting.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/stream_ownership.h"
-#include "analysis/order/barriers.h"
-#include "analysis/order/early_exit.h"
+#include "analysis/synchronisation/barriers.h"
+#include "analysis/synchronisation/early_exit.h"
 #include "kernel.h"
 
 namespace klap::test {

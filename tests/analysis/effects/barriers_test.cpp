@@ -1,5 +1,5 @@
 // Barriers between launches. A store stands for the launch: only its place counts.
-#include "analysis/order/barriers.h"
+#include "analysis/synchronisation/barriers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Lanes that reach a barrier or a `.sync` operation after others have left.
-#include "analysis/order/early_exit.h"
+#include "analysis/synchronisation/early_exit.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

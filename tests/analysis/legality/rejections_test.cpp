@@ -390,9 +390,9 @@ std::vector<std::string> all_sentences() {
   }
   for (const char* name :
        {"launches/sites", "launches/calls", "launches/streams", "launches/origins", "launches/retry",
-        "launches/wrappers", "effects/waiting", "order/exits", "order/barriers", "order/early_exit",
-        "order/launch_order", "order/footprint", "facts/private_streams", "facts/launch_shape",
-        "facts/runtime_calls", "inline/inlining", "optimise/thresholding"})
+        "launches/wrappers", "effects/waiting", "synchronisation/exits", "synchronisation/barriers",
+        "synchronisation/early_exit", "order/launch_order", "order/footprint", "facts/private_streams",
+        "facts/launch_shape", "facts/runtime_calls", "inline/inlining", "optimise/thresholding"})
     add(source / "analysis" / (std::string(name) + ".cpp"));
   for (const char* name :
        {"plan/judge", "plan/order_plan", "plan/plan", "plan/remark_text", "planned/planned",

@@ -1,5 +1,5 @@
 // How threads of a block can put one launch before another.
-#include "analysis/order/synchronisation.h"
+#include "analysis/synchronisation/synchronisation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

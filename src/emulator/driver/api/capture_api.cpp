@@ -1,10 +1,10 @@
 // Capturing streams into graphs.
 #include <utility>
 
-#include "emulator/driver/capture.h"
-#include "emulator/driver/graph.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/graph.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator::driver;
 

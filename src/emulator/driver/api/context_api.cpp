@@ -1,11 +1,11 @@
 // Contexts: primary ones, those that the program makes, the stack of each thread, limits.
 #include <algorithm>
 
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/context_lifetime.h"
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/module.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/streams/capture.h"
 
 using namespace klap::emulator::driver;
 

@@ -5,10 +5,10 @@
 // waited for, whether its name says Async or not.
 #include <utility>
 
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator::driver;
 

@@ -2,10 +2,10 @@
 //
 // There is no time in an emulator. The time between two events is made up from the number of instructions
 // that ran between them, and grows with every event that is reached; it means nothing but their order.
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator::driver;
 

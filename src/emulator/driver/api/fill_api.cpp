@@ -1,8 +1,8 @@
 // Setting memory. The forms without Async are not waited for either, as with the real driver.
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator::driver;
 

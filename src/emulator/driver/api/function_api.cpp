@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "emulator/driver/context.h"
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/module.h"
 #include "emulator/driver/process.h"
 
 using namespace klap::emulator;

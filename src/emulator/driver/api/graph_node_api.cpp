@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "emulator/driver/context.h"
-#include "emulator/driver/graph.h"
-#include "emulator/driver/launch.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/streams/graph.h"
+#include "emulator/driver/streams/launch.h"
 
 using namespace klap::emulator;
 using namespace klap::emulator::driver;

@@ -3,12 +3,12 @@
 
 #include <cstring>
 
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
-#include "emulator/driver/launch.h"
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/module.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/launch.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator;
 using namespace klap::emulator::driver;

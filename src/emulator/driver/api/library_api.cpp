@@ -1,12 +1,12 @@
 // Libraries: code that is loaded without a context and appears in each context that uses it.
 #include <utility>
 
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
-#include "emulator/driver/images.h"
-#include "emulator/driver/jit_options.h"
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/images.h"
+#include "emulator/driver/images/jit_options.h"
+#include "emulator/driver/images/module.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/streams/capture.h"
 #include "ptx/tree.h"
 #include "support/error.h"
 #include "support/file.h"

@@ -9,9 +9,9 @@
 
 #include "emulator/decode/decode.h"
 #include "emulator/driver/context.h"
-#include "emulator/driver/images.h"
-#include "emulator/driver/jit_options.h"
-#include "emulator/driver/link_state.h"
+#include "emulator/driver/images/images.h"
+#include "emulator/driver/images/jit_options.h"
+#include "emulator/driver/images/link_state.h"
 #include "emulator/driver/process.h"
 #include "ptx/tree.h"
 #include "support/error.h"

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator;
 using namespace klap::emulator::driver;

@@ -2,12 +2,12 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
-#include "emulator/driver/images.h"
-#include "emulator/driver/jit_options.h"
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/images.h"
+#include "emulator/driver/images/jit_options.h"
+#include "emulator/driver/images/module.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/streams/capture.h"
 #include "support/error.h"
 #include "support/file.h"
 

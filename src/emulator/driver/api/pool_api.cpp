@@ -1,9 +1,9 @@
 // Memory pools that the program makes. Their purpose, reusing freed memory, is not seen from outside: a pool
 // here only remembers its device and its attributes.
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator::driver;
 

@@ -1,11 +1,11 @@
 // Streams.
 #include <utility>
 
-#include "emulator/driver/begin_work.h"
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/begin_work.h"
+#include "emulator/driver/streams/capture.h"
+#include "emulator/driver/streams/stream.h"
 
 using namespace klap::emulator;
 using namespace klap::emulator::driver;

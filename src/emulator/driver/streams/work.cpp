@@ -1,5 +1,5 @@
 // This file checks what work.h describes before it is put into a stream.
-#include "emulator/driver/work.h"
+#include "emulator/driver/streams/work.h"
 
 #include "emulator/driver/process.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/order/early_exit.h"
+#include "analysis/synchronisation/early_exit.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "analysis/effects/divergence.h"
 #include "analysis/graph/path_counts.h"
-#include "analysis/order/barriers.h"
+#include "analysis/synchronisation/barriers.h"
 #include "analysis/values/values.h"
 #include "analysis/values/warp_invariant_load.h"
 #include "ptx/opcodes.h"

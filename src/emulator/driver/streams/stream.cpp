@@ -1,12 +1,12 @@
-#include "emulator/driver/stream.h"
+#include "emulator/driver/streams/stream.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "emulator/driver/begin_work.h"
-#include "emulator/driver/capture.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/streams/begin_work.h"
+#include "emulator/driver/streams/capture.h"
 
 namespace klap::emulator::driver {
 namespace {

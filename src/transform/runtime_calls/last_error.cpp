@@ -1,4 +1,4 @@
-#include "transform/aggregate/last_error.h"
+#include "transform/runtime_calls/last_error.h"
 
 #include <fmt/format.h>
 

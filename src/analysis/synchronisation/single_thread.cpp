@@ -1,4 +1,4 @@
-#include "analysis/order/single_thread.h"
+#include "analysis/synchronisation/single_thread.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/driver/work.h"
+#include "emulator/driver/streams/work.h"
 
 struct CUgraphNode_st {
   CUgraph_st* graph = nullptr;

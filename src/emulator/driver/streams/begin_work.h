@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "emulator/driver/graph.h"
-#include "emulator/driver/work.h"
+#include "emulator/driver/streams/graph.h"
+#include "emulator/driver/streams/work.h"
 
 namespace klap::emulator::driver {
 

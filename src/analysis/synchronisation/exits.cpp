@@ -1,4 +1,4 @@
-#include "analysis/order/exits.h"
+#include "analysis/synchronisation/exits.h"
 
 #include <fmt/format.h>
 

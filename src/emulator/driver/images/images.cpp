@@ -1,4 +1,4 @@
-#include "emulator/driver/images.h"
+#include "emulator/driver/images/images.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "container/host_elf.h"
 #include "container/image.h"
-#include "emulator/driver/archive.h"
+#include "emulator/driver/images/archive.h"
 #include "ptx/dialect.h"
 #include "support/error.h"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "emulator/driver/jit_options.h"
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/jit_options.h"
+#include "emulator/driver/images/module.h"
 
 struct CUlinkState_st {
   klap::emulator::driver::JitOptions options;

@@ -1,4 +1,4 @@
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/module.h"
 
 #include <algorithm>
 #include <utility>

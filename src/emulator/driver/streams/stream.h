@@ -1,8 +1,8 @@
 // The way of all work into a stream, or into the graph that the stream is captured to.
 #pragma once
 
-#include "emulator/driver/stream_objects.h"
-#include "emulator/driver/work.h"
+#include "emulator/driver/streams/stream_objects.h"
+#include "emulator/driver/streams/work.h"
 
 namespace klap::emulator::driver {
 

@@ -24,7 +24,7 @@
 #include "analysis/executed/streams.h"
 #include "analysis/facts/facts.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/generated.h"
+#include "transform/text/generated.h"
 #include "transform/text/lines.h"
 #include "transform/text/splice.h"
 

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "container/elf64.h"
-#include "emulator/driver/images.h"
+#include "emulator/driver/images/images.h"
 #include "support/error.h"
 
 namespace klap::emulator::driver {

@@ -1,4 +1,4 @@
-#include "transform/aggregate/no_runtime.h"
+#include "transform/runtime_calls/no_runtime.h"
 
 #include <fmt/format.h>
 

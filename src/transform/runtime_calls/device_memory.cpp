@@ -1,4 +1,4 @@
-#include "transform/aggregate/device_memory.h"
+#include "transform/runtime_calls/device_memory.h"
 
 #include "ptx/token.h"
 

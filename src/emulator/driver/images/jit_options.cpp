@@ -1,4 +1,4 @@
-#include "emulator/driver/jit_options.h"
+#include "emulator/driver/images/jit_options.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,10 +1,10 @@
-#include "analysis/order/synchronisation.h"
+#include "analysis/synchronisation/synchronisation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "analysis/order/barriers.h"
+#include "analysis/synchronisation/barriers.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

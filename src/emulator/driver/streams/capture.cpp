@@ -1,12 +1,12 @@
-#include "emulator/driver/capture.h"
+#include "emulator/driver/streams/capture.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "emulator/driver/context.h"
-#include "emulator/driver/graph.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/streams/graph.h"
 
 namespace klap::emulator::driver {
 

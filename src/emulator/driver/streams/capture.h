@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/driver/stream_objects.h"
-#include "emulator/driver/work.h"
+#include "emulator/driver/streams/stream_objects.h"
+#include "emulator/driver/streams/work.h"
 
 namespace klap::emulator::driver {
 

@@ -1,4 +1,4 @@
-#include "analysis/order/barriers.h"
+#include "analysis/synchronisation/barriers.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "emulator/driver/begin_work.h"
+#include "emulator/driver/streams/begin_work.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "emulator/driver/process.h"
-#include "emulator/driver/stream_objects.h"
+#include "emulator/driver/streams/stream_objects.h"
 
 namespace klap::emulator::driver {
 namespace {

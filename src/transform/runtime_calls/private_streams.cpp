@@ -1,4 +1,4 @@
-#include "transform/aggregate/private_streams.h"
+#include "transform/runtime_calls/private_streams.h"
 
 #include <fmt/format.h>
 

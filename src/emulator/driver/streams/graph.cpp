@@ -1,4 +1,4 @@
-#include "emulator/driver/graph.h"
+#include "emulator/driver/streams/graph.h"
 
 #include <algorithm>
 #include <utility>

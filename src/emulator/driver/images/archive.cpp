@@ -1,4 +1,4 @@
-#include "emulator/driver/archive.h"
+#include "emulator/driver/images/archive.h"
 
 #include <charconv>
 

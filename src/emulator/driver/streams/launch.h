@@ -1,7 +1,7 @@
 // From the arguments of a launch function to a launch.
 #pragma once
 
-#include "emulator/driver/work.h"
+#include "emulator/driver/streams/work.h"
 
 namespace klap::emulator::driver {
 

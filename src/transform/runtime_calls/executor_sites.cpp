@@ -1,4 +1,4 @@
-#include "transform/aggregate/executor_sites.h"
+#include "transform/runtime_calls/executor_sites.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 #include "analysis/executed/calls.h"
 #include "analysis/legality/cooperation.h"
-#include "transform/aggregate/last_error.h"
-#include "transform/aggregate/private_streams.h"
+#include "transform/runtime_calls/last_error.h"
+#include "transform/runtime_calls/private_streams.h"
 #include "transform/text/parts.h"
 
 namespace klap::transform {

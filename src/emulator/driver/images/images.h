@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/driver/module.h"
+#include "emulator/driver/images/module.h"
 
 namespace klap::emulator::driver {
 
