@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "emulator/executor/options.h"
+#include "emulator/grids/options.h"
 
 namespace klap::emulator {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "emulator/executor/context.h"
-#include "emulator/executor/interpreter.h"
+#include "emulator/grids/context.h"
+#include "emulator/interpreter/interpreter.h"
 #include "emulator/executor/report.h"
 #include "emulator/executor/residency.h"
 #include "emulator/executor/schedule.h"

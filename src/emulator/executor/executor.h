@@ -16,9 +16,9 @@
 #include <span>
 #include <string>
 
-#include "emulator/executor/grid.h"
-#include "emulator/executor/listener.h"
-#include "emulator/executor/options.h"
+#include "emulator/grids/grid.h"
+#include "emulator/grids/listener.h"
+#include "emulator/grids/options.h"
 #include "emulator/memory_model/memory.h"
 #include "emulator/memory_model/model.h"
 

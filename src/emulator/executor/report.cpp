@@ -1,7 +1,7 @@
 // See report.h.
 #include "emulator/executor/report.h"
 
-#include "emulator/executor/address_map.h"
+#include "emulator/grids/address_map.h"
 
 namespace klap::emulator::execution {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "emulator/executor/block.h"
+#include "emulator/grids/block.h"
 
 namespace klap::emulator::execution {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/executor/block.h"
-#include "emulator/executor/context.h"
+#include "emulator/grids/block.h"
+#include "emulator/grids/context.h"
 
 namespace klap::emulator::execution {
 

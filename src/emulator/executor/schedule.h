@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "emulator/executor/block.h"
-#include "emulator/executor/context.h"
-#include "emulator/executor/interpreter.h"
+#include "emulator/grids/block.h"
+#include "emulator/grids/context.h"
+#include "emulator/interpreter/interpreter.h"
 
 namespace klap::emulator::execution {
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/executor/grid.h"
+#include "emulator/grids/grid.h"
 #include "emulator/streams/operations.h"
 
 namespace klap::emulator {

@@ -8,7 +8,7 @@
 
 #include "emulator/decode/builtins.h"
 #include "emulator/device_runtime/device_attributes.h"
-#include "emulator/executor/grid.h"
+#include "emulator/grids/grid.h"
 
 namespace klap::emulator {
 namespace {

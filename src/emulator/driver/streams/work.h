@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "emulator/driver/context.h"
-#include "emulator/executor/grid.h"
+#include "emulator/grids/grid.h"
 #include "emulator/machine/machine.h"
 
 namespace klap::emulator::driver {

@@ -1,7 +1,7 @@
 // Branches, exits, and the stack of a thread.
 #include <algorithm>
 
-#include "emulator/executor/interpreter.h"
+#include "emulator/interpreter/interpreter.h"
 
 namespace klap::emulator::execution {
 

@@ -1,10 +1,10 @@
 // See warp.h.
-#include "emulator/executor/warp.h"
+#include "emulator/grids/warp.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/executor/block.h"
+#include "emulator/grids/block.h"
 
 namespace klap::emulator::execution {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/executor/interpreter.h"
+#include "emulator/interpreter/interpreter.h"
 
 namespace klap::emulator::execution {
 namespace {

@@ -4,7 +4,7 @@
 // necessarily at the same instruction, but with the same operation and the same mask.
 #include <algorithm>
 
-#include "emulator/executor/interpreter.h"
+#include "emulator/interpreter/interpreter.h"
 
 namespace klap::emulator::execution {
 namespace {

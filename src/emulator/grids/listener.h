@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "emulator/executor/grid.h"
+#include "emulator/grids/grid.h"
 #include "emulator/memory_model/model.h"
 
 namespace klap::emulator {

@@ -1,6 +1,6 @@
 // See operands.h. Clocks count thread-instructions, so that they go on while a thread waits for them, and are
 // the same in every run of a seed.
-#include "emulator/executor/operands.h"
+#include "emulator/interpreter/operands.h"
 
 #include <algorithm>
 #if defined(__SSE2__)

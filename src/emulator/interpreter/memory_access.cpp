@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "emulator/executor/interpreter.h"
+#include "emulator/interpreter/interpreter.h"
 #include "support/error.h"
 
 namespace klap::emulator::execution {

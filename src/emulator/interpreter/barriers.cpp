@@ -5,7 +5,7 @@
 // have arrived. So an exit may complete it.
 #include <algorithm>
 
-#include "emulator/executor/interpreter.h"
+#include "emulator/interpreter/interpreter.h"
 
 namespace klap::emulator::execution {
 

@@ -1,6 +1,6 @@
 // Launches that CUDA refuses. The numbers are the runtime's. The driver API says CUDA_ERROR_INVALID_VALUE (1)
 // for all of them but the last.
-#include "emulator/executor/grid.h"
+#include "emulator/grids/grid.h"
 
 #include <cstdint>
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "emulator/alu/alu.h"
-#include "emulator/executor/block.h"
-#include "emulator/executor/context.h"
+#include "emulator/grids/block.h"
+#include "emulator/grids/context.h"
 
 namespace klap::emulator::execution {
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "emulator/executor/listener.h"
-#include "emulator/executor/options.h"
-#include "emulator/executor/random.h"
+#include "emulator/grids/listener.h"
+#include "emulator/grids/options.h"
+#include "emulator/grids/random.h"
 #include "emulator/memory_model/memory.h"
 #include "emulator/memory_model/model.h"
 

@@ -1,10 +1,10 @@
 // The implementation of address_map.h. A window that is found once serves until the warp's turn ends. Only
 // calls of the machine free memory meanwhile, and the interpreter calls enter() again after them.
-#include "emulator/executor/address_map.h"
+#include "emulator/grids/address_map.h"
 
 #include <charconv>
 
-#include "emulator/executor/fault.h"
+#include "emulator/grids/fault.h"
 
 namespace klap::emulator::execution {
 namespace {

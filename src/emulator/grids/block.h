@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/executor/grid.h"
-#include "emulator/executor/warp.h"
+#include "emulator/grids/grid.h"
+#include "emulator/grids/warp.h"
 #include "emulator/memory_model/memory.h"
 
 namespace klap::emulator::execution {

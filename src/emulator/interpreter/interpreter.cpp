@@ -1,5 +1,5 @@
 // The loop; see interpreter.h.
-#include "emulator/executor/interpreter.h"
+#include "emulator/interpreter/interpreter.h"
 
 #include <algorithm>
 

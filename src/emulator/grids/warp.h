@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "emulator/decode/code.h"
-#include "emulator/executor/call_tree.h"
+#include "emulator/grids/call_tree.h"
 #include "emulator/memory_model/memory.h"
 #include "emulator/memory_model/model.h"
 

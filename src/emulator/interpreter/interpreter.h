@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "emulator/executor/address_map.h"
-#include "emulator/executor/block.h"
-#include "emulator/executor/context.h"
-#include "emulator/executor/fault.h"
-#include "emulator/executor/operands.h"
+#include "emulator/grids/address_map.h"
+#include "emulator/grids/block.h"
+#include "emulator/grids/context.h"
+#include "emulator/grids/fault.h"
+#include "emulator/interpreter/operands.h"
 
 namespace klap::emulator::execution {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "emulator/executor/block.h"
+#include "emulator/grids/block.h"
 #include "emulator/memory_model/memory.h"
 
 namespace klap::emulator::execution {

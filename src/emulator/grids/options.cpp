@@ -1,4 +1,4 @@
-#include "emulator/executor/options.h"
+#include "emulator/grids/options.h"
 
 namespace klap::emulator {
 

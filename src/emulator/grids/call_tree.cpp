@@ -1,5 +1,5 @@
 // See call_tree.h. Node 0 is never given back: its users are not counted down to nothing.
-#include "emulator/executor/call_tree.h"
+#include "emulator/grids/call_tree.h"
 
 namespace klap::emulator::execution {
 

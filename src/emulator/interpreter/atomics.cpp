@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "emulator/executor/interpreter.h"
+#include "emulator/interpreter/interpreter.h"
 
 namespace klap::emulator::execution {
 namespace {
