@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "emulator/grids/context.h"
-#include "emulator/interpreter/interpreter.h"
 #include "emulator/executor/report.h"
 #include "emulator/executor/residency.h"
 #include "emulator/executor/schedule.h"
+#include "emulator/grids/context.h"
+#include "emulator/interpreter/interpreter.h"
 #include "support/error.h"
 
 namespace klap::emulator {
