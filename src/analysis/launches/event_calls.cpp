@@ -12,15 +12,15 @@ namespace klap::analysis {
 namespace {
 
 // A function, and its parameters in their order.
-struct Form {
+struct EventForm {
   std::string_view name;
   EventUse use;
   std::vector<uint32_t> bytes;
   std::vector<std::string EventCall::*> operands;  // of the first parameters
 };
 
-const std::vector<Form>& forms() {
-  static const auto& all = *new std::vector<Form>{
+const std::vector<EventForm>& event_forms() {
+  static const auto& all = *new std::vector<EventForm>{
       {"EventCreateWithFlags", EventUse::Create, {8, 4}, {&EventCall::event, &EventCall::flags}},
       {"EventDestroy", EventUse::Destroy, {8}, {&EventCall::event}},
       {"EventRecord", EventUse::Record, {8, 8}, {&EventCall::event, &EventCall::stream}},
@@ -34,12 +34,12 @@ bool uses_events(std::string_view function) {
   return idioms().is_kind(function, "event") || idioms().is_kind(function, "stream-wait");
 }
 
-const Form* form_of(std::string_view function) {
+const EventForm* event_form(std::string_view function) {
   if (!uses_events(function)) return nullptr;
   if (function.ends_with(kPerThreadSuffix)) function.remove_suffix(kPerThreadSuffix.size());
-  const auto found =
-      std::ranges::find_if(forms(), [&](const Form& form) { return function.ends_with(form.name); });
-  return found == forms().end() ? nullptr : &*found;
+  const auto found = std::ranges::find_if(
+      event_forms(), [&](const EventForm& form) { return function.ends_with(form.name); });
+  return found == event_forms().end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::vector<EventCall> find_event_calls(const ptx::Module& module, const ptx::Fu
     const auto call = parse_call(module, *instruction.statement, data.names());
     if (!call || !call->direct) continue;
     const std::string_view called = runtime_function(module, call->callee);
-    const Form* const form = form_of(called);
+    const EventForm* const form = event_form(called);
     if (form == nullptr) continue;
     const auto read = read_scoped_call(module, function, instruction, *call, form->bytes);
     if (!read) continue;
