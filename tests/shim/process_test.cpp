@@ -48,7 +48,7 @@ TEST(Process, SixteenThreadsLoadAtOnce) {
 TEST(Process, ForkedChildrenOnlyForward) {
   const TemporaryFile stats("stats.json");
   Options options;
-  options.environment = {{"KLAP_STATS", stats.path()}};
+  options.environment = {{"KLAP_STATS", stats.path()}, {"KLAP_GUARD", "off"}};
   const Outcome run = run_program("launching", {"fork"}, options);
   EXPECT_EQ(0, run.status) << run.error;
   // Each child launched the original and loaded its own image, and none wrote the parent's statistics.
@@ -125,7 +125,7 @@ TEST(Process, EachStreamIsCountedInAPlaceOfItsOwn) {
 TEST(Process, StatisticsWithoutChildrenTakeNoPlaceForTotals) {
   const TemporaryFile stats("stats.json");
   Options options;
-  options.environment = {{"KLAP_STATS", stats.path()}, {"KLAP_COUNT_CHILDREN", "0"}};
+  options.environment = {{"KLAP_STATS", stats.path()}, {"KLAP_COUNT_CHILDREN", "0"}, {"KLAP_GUARD", "off"}};
   const Outcome run = run_program("launching", {"launch_ex"}, options);
   EXPECT_EQ(0, run.status) << run.error;
   EXPECT_EQ(2, nlohmann::json::parse(read_file(stats.path()))["launches"]["redirected"]["parent"]);

@@ -58,6 +58,16 @@ ChildQueue Recorded::queue(const Plan& plan, const PlannedSite& site) const {
   return queue;
 }
 
+void Recorded::note_fixed_launches(Variant& v, const analysis::FunctionFacts& parent,
+                                   const analysis::LaunchedKernels& launched) {
+  if (v.launcher != Launcher::Host || !analysis::has_fixed_launches(parent, launched)) return;
+  v.fixed_launches = true;
+  v.words_without_effect = analysis::words_without_effect_on_launches(parent, launched);
+  for (const auto& [offset, bytes] : analysis::unread_parameter_bytes(parent))
+    v.unread_parameters.push_back({offset, bytes});
+  describe_parameters(v, parent.function);
+}
+
 transform::DeviceLaunch Recorded::device_launch(const Plan& plan, const PlannedSite& site,
                                                 const SiteTemplates& templates) const {
   const std::string consumer = consumer_name(plan, site);
@@ -75,6 +85,17 @@ transform::RecordLayout QueuePerSite::packed_layout(const ptx::Module& child_mod
                                                     const PlannedSite& site) const {
   return transform::packed_layout(child_module, *site.child, *site.parent, *site.site,
                                   site.aggregation.group_blocks, site.shape.split() != nullptr);
+}
+
+Variant QueuePerSite::variant(const Plan& plan, std::span<const PlannedSite> sites,
+                              const std::string& name) const {
+  Variant v = Recorded::variant(plan, sites, name);
+  const PlannedSite& any = sites.front();
+  // The program's own launches and copies are not counted. Children that launch are not recorded here.
+  const bool are_all_counted = !any.keeps_launches && any.parent->copies.empty();
+  const auto none = [](const auto&) { return std::vector<const analysis::FunctionFacts*>(); };
+  if (are_all_counted) note_fixed_launches(v, *any.parent, none);
+  return v;
 }
 
 std::string QueuePerSite::block_text(const PlannedSite& site) const {
@@ -111,16 +132,6 @@ std::vector<transform::RecordingSite> QueuePerSite::recording_sites(const Parent
 Variant CommonQueue::variant(const Plan& plan, std::span<const PlannedSite> sites,
                              const std::string& name) const {
   return Recorded::variant(plan, sites.first(1), name);
-}
-
-void CommonQueue::note_fixed_launches(Variant& v, const analysis::FunctionFacts& parent,
-                                      const analysis::LaunchedKernels& launched) {
-  if (v.launcher != Launcher::Host || !analysis::has_fixed_launches(parent, launched)) return;
-  v.fixed_launches = true;
-  v.words_without_effect = analysis::words_without_effect_on_launches(parent, launched);
-  for (const auto& [offset, bytes] : analysis::unread_parameter_bytes(parent))
-    v.unread_parameters.push_back({offset, bytes});
-  describe_parameters(v, parent.function);
 }
 
 ChildQueue CommonQueue::queue(const Plan& plan, const PlannedSite& site) const {

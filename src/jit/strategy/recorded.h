@@ -19,6 +19,9 @@ class Recorded : public Strategy {
 
  protected:
   [[nodiscard]] virtual ChildQueue queue(const Plan& plan, const PlannedSite& site) const;
+  // Notes whether the parent, if its launches run those kernels, makes equally many each time.
+  static void note_fixed_launches(Variant& v, const analysis::FunctionFacts& parent,
+                                  const analysis::LaunchedKernels& launched);
   // How the parent's last thread launches the site's consumer.
   [[nodiscard]] transform::DeviceLaunch device_launch(const Plan& plan, const PlannedSite& site,
                                                       const SiteTemplates& templates) const;
@@ -31,6 +34,8 @@ class QueuePerSite : public Recorded {
   [[nodiscard]] bool may_pack_records() const override { return true; }
   [[nodiscard]] transform::RecordLayout packed_layout(const ptx::Module& child_module,
                                                       const PlannedSite& site) const override;
+  [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,
+                                const std::string& name) const override;
   [[nodiscard]] std::string block_text(const PlannedSite& site) const override;
   [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override;
 
@@ -50,9 +55,6 @@ class CommonQueue : public Recorded {
 
  protected:
   [[nodiscard]] ChildQueue queue(const Plan& plan, const PlannedSite& site) const override;
-  // Notes whether the parent, if its launches run those kernels, makes equally many each time.
-  static void note_fixed_launches(Variant& v, const analysis::FunctionFacts& parent,
-                                  const analysis::LaunchedKernels& launched);
 };
 
 // ", warps may exit before barriers", if they may.

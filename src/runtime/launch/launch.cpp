@@ -401,8 +401,10 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
   const bool is_measured = next != LaunchGuard::Next::Variant;
   MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
-  const uint64_t to_measure = is_measured ? LaunchGuard::kOperations : 0;
-  if (is_measured && next != LaunchGuard::Next::MeasuredVariant) {
+  const bool is_original =
+      next == LaunchGuard::Next::MeasuredOriginal || next == LaunchGuard::Next::CheckedOriginal;
+  const uint64_t to_measure = is_measured ? parent.guard()->operations() : 0;
+  if (is_original) {
     if (!context->may_add(to_measure)) return leave_behind_others(parent);
     return launch_measured_original(launch, measured, next);
   }
@@ -424,7 +426,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (cut.why) note_slices(launch, parent, cut);
   if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
   if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
-  measured.begin();
+  measured.begin(cut.slices.count() == 1);
   const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, *context, priority);
   measured.end(!outcome.left && outcome.result == CUDA_SUCCESS);
   if (!outcome.left) context->added(operations);

@@ -75,11 +75,11 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
   const GuardTimes times = all();
   const bool is_rare = is_launched_rarely() && own_.launches <= kFirst;
   const bool is_first = own_.launches <= kFirst && (earlier_.runs == 0 || own_.launches > 1);
-  const bool may_lose_none = children() <= most_children;  // they are counted if the variant is known
+  const bool may_lose_none = children() <= most_children;
   if (!is_first && knows_variant(times) && may_lose_none && may_try_original(times)) {
     is_measuring_ = true;
     is_first_measured_ = !has_run_original_;
-    return Next::MeasuredOriginal;
+    return times.counted != 0 ? Next::MeasuredOriginal : Next::CountedVariant;
   }
   const bool measures_first = is_kept_ && own_.launches == 1;
   const bool measures_later = own_.launches > kFirst && times.variant.later.count() < kMeasured;
@@ -101,9 +101,14 @@ void GuardChoice::did_not_ask(uint64_t launches) {
   since_decision_ += launches;
 }
 
-void GuardChoice::variant_took(double ms, uint64_t children) {
+void GuardChoice::counted(uint64_t children) {
   is_measuring_ = false;
   own_.children = std::max(own_.children, children);
+  ++own_.counted;
+}
+
+void GuardChoice::variant_took(double ms) {
+  is_measuring_ = false;
   check_told(ms, is_first_measured_ ? earlier_.variant.first : earlier_.variant.later);
   (is_first_measured_ ? own_.variant.first : own_.variant.later).add(ms);
 }
@@ -144,6 +149,7 @@ void GuardChoice::begin_again() {
   for (GuardTimes* const times : {&earlier_, &own_}) {
     times->variant = times->original = {};
     times->children = 0;
+    times->counted = 0;
   }
 }
 
@@ -214,7 +220,7 @@ double GuardChoice::original_ms() const {
 std::optional<GuardTimes> GuardChoice::found() const {
   const bool has_measured = !own_.variant.first.empty() || !own_.variant.later.empty() ||
                             !own_.original.first.empty() || !own_.original.later.empty();
-  if (!has_measured) return std::nullopt;
+  if (!has_measured && own_.counted == 0) return std::nullopt;
   GuardTimes found = own_;
   found.runs = 1;
   found.lost_ms = lost_ms();

@@ -24,8 +24,16 @@ namespace klap::runtime {
 
 class GuardChoice {
  public:
-  // CheckedOriginal: it is measured, and it is not tried but known to be faster.
-  enum class Next : uint8_t { Variant, MeasuredVariant, Original, MeasuredOriginal, CheckedOriginal };
+  // CountedVariant: its children are counted, which takes time. CheckedOriginal: it is measured, and it is
+  // not tried but known to be faster.
+  enum class Next : uint8_t {
+    Variant,
+    MeasuredVariant,
+    CountedVariant,
+    Original,
+    MeasuredOriginal,
+    CheckedOriginal
+  };
 
   // Knows of no earlier runs, and of no later ones.
   GuardChoice() = default;
@@ -33,14 +41,15 @@ class GuardChoice {
   GuardChoice(const GuardTimes& earlier, int64_t now);
 
   // Counts a launch, and says how it is to be made. `most_children`: as many can be launched from the device
-  // without losing one. A measured launch must be answered by one of the functions below. Until then, no
-  // other launch is measured.
+  // without losing one. A launch that is measured or counted must be answered by one of the functions below.
+  // Until then, no other launch is measured.
   Next next(uint64_t most_children);
   // So many launches need not ask next(), which would answer as it did last, or have a trial a little later.
   [[nodiscard]] uint64_t settled_launches() const;
   // So many launches did not ask.
   void did_not_ask(uint64_t launches);
-  void variant_took(double ms, uint64_t children);
+  void variant_took(double ms);
+  void counted(uint64_t children);
   void original_took(double ms);
   void not_measured() { is_measuring_ = false; }
 

@@ -14,7 +14,7 @@ namespace klap::runtime {
 namespace {
 
 constexpr std::string_view kMagic("klapgrd\n", 8);
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 constexpr size_t kChecksumBytes = 16;
 static_assert(std::is_trivially_copyable_v<GuardTimes>);
 

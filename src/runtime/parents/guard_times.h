@@ -43,6 +43,7 @@ struct FormTimes {
 struct GuardTimes {
   FormTimes variant, original;
   uint64_t children = 0;  // of a launch, at most
+  uint64_t counted = 0;   // launches whose children were
   uint64_t runs = 0, launches = 0;
   double spent_ms = 0;  // in all launches
   double lost_ms = 0;   // of that by trials of the original
@@ -53,10 +54,11 @@ struct GuardTimes {
   }
   // Adds what a later process found. `replaces`: it found the earlier times to be no longer true.
   void add(const GuardTimes& later, bool replaces) {
-    if (replaces) variant = original = {}, checked = 0;
+    if (replaces) variant = original = {}, counted = 0, checked = 0;
     variant.first.add(later.variant.first), variant.later.add(later.variant.later);
     original.first.add(later.original.first), original.later.add(later.original.later);
     children = std::max(children, later.children);
+    counted += later.counted;
     runs += later.runs, launches += later.launches;
     spent_ms += later.spent_ms, lost_ms += later.lost_ms;
     checked = std::max(checked, later.checked);

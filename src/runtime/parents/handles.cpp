@@ -65,8 +65,11 @@ void make_kernels_ready() {
   if (!id) return;
   const auto parents = Registry::instance().load_kernels(*id);
   if (parents.empty()) return;
-  const bool guards =
-      std::ranges::any_of(parents, [](const auto& parent) { return parent->guard() != nullptr; });
+  GuardReports guards;
+  for (const auto& parent : parents) {
+    if (const LaunchGuard* const guard = parent->guard())
+      (guard->counts_apart() ? guards.in_host : guards.in_device) = true;
+  }
   LaunchContexts::instance().make_ready(*id, first_queues(parents), guards);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "ptx-patterns/templates/common/queue.h"
 #include "ptx-patterns/templates/worklist/work_queue.h"
 #include "runtime/driver.h"
 #include "runtime/parents/guard_profiles.h"
@@ -102,10 +103,25 @@ uint64_t children_in(const ReportSlot& slot) {
   return total(KLAP_REPORT_CHILDREN) + total(KLAP_REPORT_NATIVE);
 }
 
+// KlapQueue has a base, so offsetof does not take it.
+ptrdiff_t report_offset() {
+  static const KlapQueue queue{};
+  return reinterpret_cast<const char*>(&queue.report) - reinterpret_cast<const char*>(&queue);
+}
+
+// Where the launch's queues say where to report.
+std::vector<CUdeviceptr> report_places(const jit::Variant& variant, const LaunchContext& context) {
+  if (variant.queues.front().is_work_queue) return {context.work_queue() + offsetof(KlapWorkQueue, report)};
+  std::vector<CUdeviceptr> places;
+  for (size_t i = 0; i < variant.queues.size(); ++i) places.push_back(context.queue(i) + report_offset());
+  return places;
+}
+
 // From here on the kernels of the stream report there, or nowhere.
-bool report_to(CUdeviceptr queue, CUdeviceptr report, CUstream stream) {
-  return driver()->memcpy_htod_async(queue + offsetof(KlapWorkQueue, report), &report, sizeof report,
-                                     stream) == CUDA_SUCCESS;
+bool report_to(CUdeviceptr report, const std::vector<CUdeviceptr>& places, CUstream stream) {
+  return std::ranges::all_of(places, [&](CUdeviceptr place) {
+    return driver()->memcpy_htod_async(place, &report, sizeof report, stream) == CUDA_SUCCESS;
+  });
 }
 
 bool record(CUevent& event, CUstream stream) {
@@ -183,6 +199,18 @@ void LaunchGuard::note_choice(const GuardChoice& choice) {
                  choice.is_told() ? choice.earlier_runs() : 0};
 }
 
+bool LaunchGuard::counts_apart() const { return !variant_.queues.front().is_work_queue; }
+
+uint64_t LaunchGuard::operations() const {
+  constexpr uint64_t kEvents = 2;
+  return kEvents + 2 * (counts_apart() ? variant_.queues.size() : 1);
+}
+
+ReportSlot LaunchGuard::report_for(Next next, LaunchContext& context) const {
+  if (next == Next::CountedVariant && counts_apart()) return context.count_report();
+  return counts_apart() ? ReportSlot{} : context.guard_report();
+}
+
 LaunchGuard::Next LaunchGuard::next(const Launch& launch, LaunchContext& context, uint64_t most_children) {
   std::optional<std::string> bytes = bytes_of(launch, variant_);
   if (!bytes) return Next::Variant;
@@ -194,16 +222,16 @@ LaunchGuard::Next LaunchGuard::next(const Launch& launch, LaunchContext& context
   Launches& launches = launches_of(key, launch, context);
   launches.last_used = ++clock_;
   Next next = launches.choice.next(most_children);
-  const bool is_original = next == Next::MeasuredOriginal || next == Next::CheckedOriginal;
-  const bool is_measured = next == Next::MeasuredVariant || is_original;
+  const bool is_measured = next != Next::Variant && next != Next::Original;
+  const bool needs_report = next == Next::CountedVariant || !counts_apart();
   // One at a time, and only if children can be counted.
-  const ReportSlot report = is_measured && !sample_ ? context.guard_report() : ReportSlot{};
-  if (is_measured && report.words == nullptr) {
+  const ReportSlot report = is_measured && !sample_ ? report_for(next, context) : ReportSlot{};
+  if (is_measured && (sample_ || (needs_report && report.words == nullptr))) {
     launches.choice.not_measured();
     next = next == Next::CheckedOriginal ? Next::Original : Next::Variant;
   } else if (is_measured) {
     sample_ =
-        Sample{.key = key, .is_original = is_original, .context_id = context.context().id, .report = report};
+        Sample{.key = key, .form = next, .context_id = context.context().id, .report = report, .places = {}};
     is_complete_ = false;
   }
   if (!is_measured) {
@@ -225,24 +253,26 @@ void LaunchGuard::count_known() {
     Stats::instance().launch_left(variant_.parent, reasons::kOriginalIsFaster.name, times);
 }
 
-void LaunchGuard::begin(const Launch& launch, LaunchContext& context) {
+void LaunchGuard::begin(const Launch& launch, LaunchContext& context, bool is_whole) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
   if (!sample_) return;
-  sample_->children_before = children_in(sample_->report);
-  const bool is_reported = context.reports() || sample_->is_original ||
-                           report_to(context.work_queue(), sample_->report.address, launch.stream);
+  if (sample_->form == Next::CountedVariant && !is_whole) return drop_sample();
+  const bool is_counted = sample_->report.words != nullptr;
+  if (is_counted) sample_->children_before = children_in(sample_->report);
+  if (is_counted && !context.reports() && !sample_->is_original())
+    sample_->places = report_places(variant_, context);
+  const bool is_reported = report_to(sample_->report.address, sample_->places, launch.stream);
   if (!record(sample_->before, launch.stream) || !is_reported) drop_sample();
 }
 
-void LaunchGuard::end(const Launch& launch, LaunchContext& context, bool succeeded) {
+void LaunchGuard::end(const Launch& launch, LaunchContext& /*context*/, bool succeeded) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
   if (!sample_) return;
   const bool is_begun = sample_->before != nullptr;
   is_complete_ = succeeded && is_begun && record(sample_->after, launch.stream);
-  if (is_begun && !context.reports() && !sample_->is_original)
-    report_to(context.work_queue(), 0, launch.stream);
+  if (is_begun) report_to(0, sample_->places, launch.stream);
   if (is_complete_) {
     measured_launches.fetch_add(1);
   } else {
@@ -280,20 +310,21 @@ void LaunchGuard::collect(uint64_t context_id) {
   float ms = 0;
   const bool is_known = state == CUDA_SUCCESS &&
                         driver()->event_elapsed_time(&ms, sample_->before, sample_->after) == CUDA_SUCCESS;
-  // Launches that were made meanwhile may be counted here too, which is more than there were.
-  const uint64_t children = children_in(sample_->report) - sample_->children_before;
   Launches* const launches = is_known ? find(sample_->key) : nullptr;
-  if (launches != nullptr) {
-    GuardChoice& choice = launches->choice;
-    const bool was_decided = choice.is_decided();
-    if (sample_->is_original) {
-      choice.original_took(ms);
-    } else {
-      choice.variant_took(ms, children);
-    }
-    if (!was_decided) note_choice(choice);
-  }
+  if (launches != nullptr) take_result(launches->choice, *sample_, ms);
   drop_sample();
+}
+
+void LaunchGuard::take_result(GuardChoice& choice, const Sample& sample, double ms) {
+  const bool was_decided = choice.is_decided();
+  if (sample.is_original()) {
+    choice.original_took(ms);
+  } else {
+    // Launches that were made meanwhile may be counted here too, which is more than there were.
+    if (sample.report.words != nullptr) choice.counted(children_in(sample.report) - sample.children_before);
+    if (sample.form == Next::MeasuredVariant) choice.variant_took(ms);
+  }
+  if (!was_decided) note_choice(choice);
 }
 
 std::optional<LaunchGuard::Found> LaunchGuard::take_found() {

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "jit/data/variant.h"
 #include "runtime/parents/guard_choice.h"
@@ -33,7 +34,6 @@ namespace klap::runtime {
 class LaunchGuard {
  public:
   using Next = GuardChoice::Next;
-  static constexpr uint64_t kOperations = 4;  // that measuring a launch puts into its stream, at most
   // `module` names all that the variant's times depend on, but for the device. If it is empty, no profile is
   // read or written.
   explicit LaunchGuard(const jit::Variant& variant, std::string module = "");
@@ -41,7 +41,12 @@ class LaunchGuard {
   LaunchGuard(const LaunchGuard&) = delete;
   LaunchGuard& operator=(const LaunchGuard&) = delete;
 
-  // How the launch is to be made. `most_children` as in GuardChoice. If it is to be measured, a
+  // True if a launch that is measured does not count its children, as their reports would take long beside
+  // it.
+  [[nodiscard]] bool counts_apart() const;
+  // That measuring or counting a launch puts into its stream, at most.
+  [[nodiscard]] uint64_t operations() const;
+  // How the launch is to be made. `most_children` as in GuardChoice. If it is to be measured or counted, a
   // MeasuredLaunch has to follow. `context` is that of the launch's stream, whose mutex the caller holds.
   Next next(const Launch& launch, LaunchContext& context, uint64_t most_children);
   // True if next() need not be asked about the launch, since it would answer as it did to the launch before.
@@ -82,15 +87,19 @@ class LaunchGuard {
   // The launch that is being measured.
   struct Sample {
     Key key{};
-    bool is_original = false;
+    Next form = Next::Variant;
     uint64_t context_id = 0;
     CUevent before = nullptr, after = nullptr;
-    ReportSlot report;
+    ReportSlot report;                // of its children, none if they are not counted
+    std::vector<CUdeviceptr> places;  // where its queues say where to report
     uint64_t children_before = 0;
+    [[nodiscard]] bool is_original() const {
+      return form == Next::MeasuredOriginal || form == Next::CheckedOriginal;
+    }
     uint32_t launches_elsewhere = 0;
   };
   friend class MeasuredLaunch;
-  void begin(const Launch& launch, LaunchContext& context);
+  void begin(const Launch& launch, LaunchContext& context, bool is_whole);
   void end(const Launch& launch, LaunchContext& context, bool succeeded);
   template <class MayRun>
   bool knows(const Launch& launch, Next next, const MayRun& may_run) {
@@ -106,6 +115,8 @@ class LaunchGuard {
   void hand_over(Launches& launches) const;
   void note_choice(const GuardChoice& choice);
   void count_known();
+  ReportSlot report_for(Next next, LaunchContext& context) const;
+  void take_result(GuardChoice& choice, const Sample& sample, double ms);
   void collect(uint64_t context_id);
   void drop_sample();
   void forget_sample();
@@ -143,9 +154,10 @@ class MeasuredLaunch {
   MeasuredLaunch(const MeasuredLaunch&) = delete;
   MeasuredLaunch& operator=(const MeasuredLaunch&) = delete;
 
-  // Called before the launch, and when it is in the stream if it `succeeded`.
-  void begin() {
-    if (guard_ != nullptr) guard_->begin(launch_, context_);
+  // Called before the launch, and when it is in the stream if it `succeeded`. `is_whole`: it is not made in
+  // slices, each of which may have another head of the queues.
+  void begin(bool is_whole = true) {
+    if (guard_ != nullptr) guard_->begin(launch_, context_, is_whole);
   }
   void end(bool succeeded) {
     if (LaunchGuard* const guard = std::exchange(guard_, nullptr)) guard->end(launch_, context_, succeeded);

@@ -261,6 +261,12 @@ ReportSlot LaunchContext::guard_report() {
   return *guard_report_;
 }
 
+ReportSlot LaunchContext::count_report() {
+  if (reports()) return report_;
+  if (!count_report_) count_report_ = context_->reports.take_ready_in_host();
+  return *count_report_;
+}
+
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
   end_launch();  // perhaps there was no room for a larger part of the same grid
   if (buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr) return pooled_memory_;
@@ -393,7 +399,8 @@ std::shared_ptr<CudaContext> LaunchContexts::cuda_context(uint64_t context_id) {
   return known;
 }
 
-void LaunchContexts::make_ready(uint64_t context_id, const std::vector<uint64_t>& queues, bool guards) {
+void LaunchContexts::make_ready(uint64_t context_id, const std::vector<uint64_t>& queues,
+                                const GuardReports& guards) {
   std::shared_ptr<CudaContext> context;
   {
     const std::lock_guard lock(mutex_);

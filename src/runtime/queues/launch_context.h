@@ -179,8 +179,10 @@ class LaunchContext {
 
   // True if all kernels of the stream report how many children they ran.
   [[nodiscard]] bool reports() const { return report_.address != 0; }
-  // The slot by which children of single launches are counted. There may be none.
+  // The slot by which children of launches that are measured are counted. There may be none.
   ReportSlot guard_report();
+  // The same for launches that are only counted.
+  ReportSlot count_report();
 
   // The bytes that its queue needs in ordinary memory in place of lazy memory, 0 if it has none.
   [[nodiscard]] uint64_t lazy_bytes() const { return kept_.work_queue.lazy_bytes(); }
@@ -199,7 +201,7 @@ class LaunchContext {
   const CUstream stream_;
   MaybeReason unusable_ = nullptr;
   ReportSlot report_;  // of the stream (templates/common/report.h), none if not asked for
-  std::optional<ReportSlot> guard_report_;  // that guarded launches report to in its place
+  std::optional<ReportSlot> guard_report_, count_report_;  // that guarded launches report to in its place
   PooledMemory pooled_memory_;
   LaunchMemory launch_memory_;
   Queues kept_;               // for one launch after another, in pooled memory
@@ -220,8 +222,8 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
   // Called before the first launch in the current CUDA context. It takes memory for queues of these sizes,
   // which launches would otherwise take, while the program may have kernels that wait for the host. `guards`:
-  // some launches may be guarded (parents/launch_guard.h).
-  void make_ready(uint64_t context_id, const std::vector<uint64_t>& queues, bool guards);
+  // what guards of launches need (parents/launch_guard.h).
+  void make_ready(uint64_t context_id, const std::vector<uint64_t>& queues, const GuardReports& guards);
   // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver. The
   // result is the number of bytes. Streams that another thread is launching into keep theirs.
   uint64_t give_back(uint64_t context_id);

@@ -35,13 +35,14 @@ size_t report_page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); 
 // Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/common/report.h).
 size_t report_slots() { return report_page_bytes() / (KLAP_REPORT_WORDS * sizeof(uint64_t)); }
 
-// A page of host memory that the device writes to, counted into the statistics at exit. The page is mapped
-// for this alone: pinned memory may not be inherited across fork, so it must not share a page with anything.
-// Null when there is no memory.
-void* new_report_page() {
+// A page of host memory that the device writes to, perhaps counted into the statistics at exit. The page is
+// mapped for this alone: pinned memory may not be inherited across fork, so it must not share a page with
+// anything. Null when there is no memory.
+void* new_report_page(bool is_in_statistics) {
   void* const page =
       mmap(nullptr, report_page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;
+  if (!is_in_statistics) return page;
   const std::lock_guard lock(report_pages().mutex);
   report_pages().pages.push_back(static_cast<const volatile uint64_t*>(page));
   return page;
@@ -63,50 +64,69 @@ void add_up(const volatile uint64_t* page) {
 
 }  // namespace
 
+CUresult ReportSlots::map(Page& page, bool is_in_statistics) {
+  void* const words = new_report_page(is_in_statistics);
+  if (!words) return CUDA_ERROR_OUT_OF_MEMORY;
+  page.words = static_cast<volatile uint64_t*>(words);
+  CUresult result = driver()->mem_host_register(words, report_page_bytes(), CU_MEMHOSTREGISTER_DEVICEMAP);
+  if (result == CUDA_SUCCESS) result = driver()->mem_host_get_device_pointer(&page.in_device, words, 0);
+  return result;
+}
+
+// Tries it once.
 bool ReportSlots::make_page() {
   if (failed_) return false;
-  void* const page = new_report_page();
-  if (!page) return false;
-  const Driver& cuda = *driver();
-  CUresult result = cuda.mem_host_register(page, report_page_bytes(), CU_MEMHOSTREGISTER_DEVICEMAP);
-  if (result == CUDA_SUCCESS) result = cuda.mem_host_get_device_pointer(&words_, page, 0);
-  if (result == CUDA_SUCCESS) result = cuda.mem_alloc(&reports_, report_slots() * sizeof(KlapReport));
-  if (result == CUDA_SUCCESS) left_ = report_slots();
-  page_ = static_cast<const volatile uint64_t*>(page);
-  failed_ = left_ == 0;
+  CUresult result = map(page_, true);
+  if (result == CUDA_SUCCESS) result = driver()->mem_alloc(&reports_, report_slots() * sizeof(KlapReport));
+  if (result == CUDA_SUCCESS) page_.left = report_slots();
+  failed_ = page_.left == 0;
   if (failed_)
     log().warn("children are not counted: there is no memory for their totals ({})", error_name(result));
   return !failed_;
 }
 
-void ReportSlots::make_ready(bool guards) {
-  if (!guards && !are_children_counted()) return;
+void ReportSlots::make_ready(const GuardReports& guards) {
+  const bool all_report = are_children_counted();
+  const bool needs_page = guards.in_device || all_report, needs_guards = guards.in_host && !all_report;
+  if (!needs_page && !needs_guards) return;
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
-  if (left_ == 0) make_page();
+  if (needs_page && page_.left == 0) make_page();
+  if (needs_guards && guards_.words == nullptr && map(guards_, false) == CUDA_SUCCESS)
+    guards_.left = report_slots();
 }
 
 ReportSlot ReportSlots::take_next(CUstream stream) {
-  --left_;
-  const size_t first_word = left_ * KLAP_REPORT_WORDS;
+  --page_.left;
+  const size_t first_word = page_.left * KLAP_REPORT_WORDS;
   const KlapReport report{
-      std::bit_cast<unsigned long long*>(words_ + first_word * sizeof(unsigned long long)), {}};
-  const CUdeviceptr at = reports_ + left_ * sizeof report;
+      std::bit_cast<unsigned long long*>(page_.in_device + first_word * sizeof(unsigned long long)), {}};
+  const CUdeviceptr at = reports_ + page_.left * sizeof report;
   if (driver()->memcpy_htod_async(at, &report, sizeof report, stream) != CUDA_SUCCESS) return {};
-  return {at, page_ + first_word};
+  return {at, page_.words + first_word};
 }
 
 ReportSlot ReportSlots::take(CUstream stream) {
   if (!are_children_counted()) return {};
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
-  return left_ != 0 || make_page() ? take_next(stream) : ReportSlot{};
+  return page_.left != 0 || make_page() ? take_next(stream) : ReportSlot{};
 }
 
 ReportSlot ReportSlots::take_ready(CUstream stream) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
-  return left_ != 0 ? take_next(stream) : ReportSlot{};
+  return page_.left != 0 ? take_next(stream) : ReportSlot{};
+}
+
+ReportSlot ReportSlots::take_ready_in_host() {
+  static_assert(sizeof(KlapReport) <= KLAP_REPORT_WORDS * sizeof(uint64_t));
+  const std::lock_guard lock(mutex_);
+  if (guards_.left < 2) return {};
+  guards_.left -= 2;
+  const size_t words = guards_.left * KLAP_REPORT_WORDS, totals = words + KLAP_REPORT_WORDS;
+  guards_.words[totals] = guards_.in_device + words * sizeof(uint64_t);  // KlapReport::words
+  return {guards_.in_device + totals * sizeof(uint64_t), guards_.words + words};
 }
 
 void add_reports_to_statistics() {

@@ -2,7 +2,8 @@
 // each stream, which is a few words of host memory, and the totals beside them in device memory.
 //
 // Slots are not used again. A stream's totals stay in them. Each takes less than a hundred bytes of processes
-// that ask for statistics, or whose launches are guarded (parents/launch_guard.h).
+// that ask for statistics, or whose launches are guarded (parents/launch_guard.h). Most guards need slots in
+// host memory alone. So they take no memory of the device, which is the program's.
 #pragma once
 
 #include <cuda.h>
@@ -18,6 +19,12 @@ struct ReportSlot {
   const volatile uint64_t* words = nullptr;  // as the host sees them, KLAP_REPORT_WORDS
 };
 
+// The slots that guards need.
+struct GuardReports {
+  bool in_device = false;  // take_ready()
+  bool in_host = false;    // take_ready_in_host()
+};
+
 // The slots of one CUDA context, which is current whenever one is taken.
 class ReportSlots {
  public:
@@ -26,18 +33,26 @@ class ReportSlots {
   ReportSlot take(CUstream stream);
   // One for which no memory is taken now, whether or not statistics are asked for. There may be none left.
   ReportSlot take_ready(CUstream stream);
-  // Takes the memory for the slots if statistics are asked for, or `guards`.
-  void make_ready(bool guards = false);
+  // The same, but the totals are in host memory, too. Kernels that report take some microseconds longer.
+  ReportSlot take_ready_in_host();
+  // Takes the memory for the slots if statistics are asked for, or for guards that need it.
+  void make_ready(const GuardReports& guards);
 
  private:
+  // Slots that were not taken yet.
+  struct Page {
+    volatile uint64_t* words = nullptr;  // as the host sees them
+    CUdeviceptr in_device = 0;           // as kernels see them
+    size_t left = 0;
+  };
+  static CUresult map(Page& page, bool is_in_statistics);
   bool make_page();
   ReportSlot take_next(CUstream stream);
 
   std::mutex mutex_;
-  const volatile uint64_t* page_ = nullptr;  // the slots of the page, as the host sees them
-  CUdeviceptr words_ = 0;                    // the same, as kernels see them
-  CUdeviceptr reports_ = 0;                  // an array of KlapReport, one for each
-  size_t left_ = 0;                          // slots of the page
+  Page page_;                // of streams
+  CUdeviceptr reports_ = 0;  // an array of KlapReport, one for each of these slots
+  Page guards_;              // of those with totals in host memory, which take two slots each
   bool failed_ = false;
 };
 

@@ -142,7 +142,16 @@ class FakeDriverTest : public testing::Test {
     twelfth.parent_param_sizes = {8, 4};
     twelfth.words_without_effect = {0};
     twelfth.unread_parameters = {{10, 2}};
-    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth};
+    jit::Variant thirteenth = fourth;
+    thirteenth.parent = "counted";
+    thirteenth.parent_variant = "__klap_counted";
+    thirteenth.queues[1].consumer = "__klap_consumer";
+    thirteenth.in_slices = true;
+    thirteenth.fixed_launches = true;
+    thirteenth.parent_param_offsets = {0, 8};
+    thirteenth.parent_param_sizes = {8, 4};
+    return {first,  second, third, fourth,   fifth,   sixth,     seventh,
+            eighth, ninth,  tenth, eleventh, twelfth, thirteenth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -168,6 +177,7 @@ class FakeDriverTest : public testing::Test {
     following_ = kernel(library, "following");
     of_one_row_ = kernel(library, "of_one_row");
     repeated_ = kernel(library, "repeated");
+    counted_ = kernel(library, "counted");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -233,7 +243,8 @@ class FakeDriverTest : public testing::Test {
   CUlibrary library_ = nullptr;
   CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
              grouped_ = nullptr, nesting_ = nullptr, sliced_ = nullptr, sliced_groups_ = nullptr,
-             looping_groups_ = nullptr, following_ = nullptr, of_one_row_ = nullptr, repeated_ = nullptr;
+             looping_groups_ = nullptr, following_ = nullptr, of_one_row_ = nullptr, repeated_ = nullptr,
+             counted_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

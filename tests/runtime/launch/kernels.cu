@@ -54,6 +54,9 @@ extern "C" __global__ void sliced(int*, int) {}
 extern "C" __global__ void __klap_sliced(int*, int, void*, Slice) {}
 extern "C" __global__ void sliced_groups(int*, int) {}
 extern "C" __global__ void __klap_sliced_groups(int*, int, void*, void*, Slice) {}
+// One of two queues that always makes equally many launches.
+extern "C" __global__ void counted(int*, int) {}
+extern "C" __global__ void __klap_counted(int*, int, void*, void*, Slice) {}
 
 // Chains: of links that overlap, of links that do not, and of links that launch each other.
 extern "C" __global__ void chained(int*, int) {}

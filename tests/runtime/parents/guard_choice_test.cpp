@@ -15,11 +15,15 @@ struct Launches {
   double variant_ms = 0, original_ms = 0;
   uint64_t children = 0;
   GuardChoice choice{};
-  uint64_t originals = 0;
+  uint64_t originals = 0, counts = 0;
+  bool counts_apart = false;  // and not with each measurement
 
   Next launch(uint64_t most_children = kMostChildren) {
     const Next next = choice.next(most_children);
-    if (next == Next::MeasuredVariant) choice.variant_took(variant_ms, children);
+    counts += next == Next::CountedVariant ? 1 : 0;
+    if (next == Next::CountedVariant || (next == Next::MeasuredVariant && !counts_apart))
+      choice.counted(children);
+    if (next == Next::MeasuredVariant) choice.variant_took(variant_ms);
     if (next == Next::MeasuredOriginal) choice.original_took(original_ms);
     originals += next == Next::Original || next == Next::MeasuredOriginal ? 1 : 0;
     return next;
@@ -52,6 +56,31 @@ TEST(GuardChoice, TriesNothingThatCouldLoseChildren) {
   Launches fewer{.variant_ms = 20, .original_ms = 1, .children = 1000};
   EXPECT_EQ(Next::Original, fewer.launch_times(100));
   EXPECT_EQ(Next::Variant, fewer.launch(999));
+}
+
+// Where a measured launch cannot count, another one does before the first trial.
+TEST(GuardChoice, CountsBeforeItTries) {
+  Launches slower{.variant_ms = 2, .original_ms = 1, .children = 10, .counts_apart = true};
+  while (slower.counts == 0) EXPECT_NE(Next::MeasuredOriginal, slower.launch());
+  EXPECT_EQ(Next::Original, slower.launch_times(100));
+  EXPECT_EQ(1u, slower.counts);
+  Launches many{.variant_ms = 20, .original_ms = 1, .children = kMostChildren + 1, .counts_apart = true};
+  many.launch_times(500);
+  EXPECT_EQ(1u, many.counts);
+  EXPECT_EQ(0u, many.originals);
+}
+
+// If the launch was not counted after all, the next one is.
+TEST(GuardChoice, CountsAgain) {
+  GuardChoice choice;
+  int counts = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Next next = choice.next(kMostChildren);
+    if (next == Next::MeasuredVariant) choice.variant_took(1);
+    if (next == Next::CountedVariant) choice.not_measured(), ++counts;
+    ASSERT_NE(Next::MeasuredOriginal, next);
+  }
+  EXPECT_GT(counts, 50);
 }
 
 TEST(GuardChoice, DoesNotCountTheFirstTrial) {
@@ -117,7 +146,8 @@ struct Runs {
       const double original = original_ms + (is_first_original ? original_first_ms : 0);
       const bool is_original =
           next == Next::Original || next == Next::MeasuredOriginal || next == Next::CheckedOriginal;
-      if (next == Next::MeasuredVariant) choice.variant_took(variant, children);
+      if (next == Next::MeasuredVariant) choice.counted(children);
+      if (next == Next::MeasuredVariant) choice.variant_took(variant);
       if (next == Next::MeasuredOriginal || next == Next::CheckedOriginal) choice.original_took(original);
       (is_original ? is_first_original : is_first_variant) = false;
       originals += is_original ? 1 : 0;

@@ -30,12 +30,16 @@ class LaunchGuardTest : public RedirectTest {
   volatile uint64_t* report_words() {
     for (const Call& call : calls("cuMemcpyHtoDAsync_v2")) {
       if (call["data"].size() != 2 * sizeof(KlapReport)) continue;
-      uint64_t address = 0;
-      for (size_t i = 0; i < sizeof address; ++i)
-        address |= uint64_t{std::stoul(call["data"].substr(2 * i, 2), nullptr, 16)} << (8 * i);
-      words_ = std::bit_cast<volatile uint64_t*>(address);
+      words_ = std::bit_cast<volatile uint64_t*>(address_in(call["data"]));
     }
     return words_;
+  }
+  // The address in the first bytes that were copied.
+  static uint64_t address_in(const std::string& hex) {
+    uint64_t address = 0;
+    for (size_t i = 0; i < sizeof address; ++i)
+      address |= uint64_t{std::stoul(hex.substr(2 * i, 2), nullptr, 16)} << (8 * i);
+    return address;
   }
   // True if an event for times was made. Others mark what is in flight.
   [[nodiscard]] bool is_measured() const {
@@ -91,6 +95,92 @@ TEST_F(LaunchGuardTest, TriesNothingThatCouldLoseChildren) {
   launch(100, 2049);
   EXPECT_EQ(0u, times_launched("repeated"));
   EXPECT_EQ(0, left_);
+}
+
+// A parent with queues for its sites. The time that its kernels need to report children would be longer than
+// theirs, so one launch is counted apart from those that are measured.
+class CountedGuardTest : public LaunchGuardTest {
+ protected:
+  // Launches so often. In a launch that is counted, so many children report that they ran.
+  void launch(int times, uint64_t children, unsigned blocks = 4) {
+    Launch made = launch_of(counted_);
+    made.grid[0] = blocks;
+    for (int i = 0; i < times; ++i) {
+      forget_calls();
+      if (!redirect_launch(made)) ++left_;
+      if (times_launched("counted") != 0) ++tried_;
+      report(children);
+    }
+  }
+  // Both queues are told where to report, and told otherwise behind the launch.
+  void report(uint64_t children) {
+    std::vector<std::string> written, places;
+    for (const Call& call : calls("cuMemcpyHtoDAsync_v2")) {
+      if (call["bytes"] != "8") continue;
+      written.push_back(call["data"]);
+      places.push_back(call["to"]);
+    }
+    if (written.empty()) return;
+    ++counted_launches_;
+    ASSERT_EQ(4u, written.size());
+    EXPECT_EQ(written[0], written[1]);
+    EXPECT_EQ(std::string(16, '0'), written[2]);
+    EXPECT_EQ(std::string(16, '0'), written[3]);
+    EXPECT_NE(places[0], places[1]);
+    EXPECT_EQ(places[0], places[2]);
+    EXPECT_EQ(places[1], places[3]);
+    const auto* const in_device = std::bit_cast<const KlapReport*>(address_in(written[0]));
+    in_device->words[KLAP_REPORT_ADDED] += children;
+  }
+
+  int tried_ = 0, counted_launches_ = 0;
+};
+
+TEST_F(CountedGuardTest, RunsTheOriginalWhereItIsFaster) {
+  take_ms("2");
+  launch(5, 10);
+  EXPECT_EQ(0, counted_launches_) << "these are measured";
+  launch(2, 10);
+  EXPECT_EQ(1, counted_launches_);
+  EXPECT_EQ(0, left_);
+  take_ms("1");
+  launch(20, 10);
+  EXPECT_EQ(1, counted_launches_);
+  EXPECT_EQ(4, tried_);
+  EXPECT_GT(left("original is faster", "counted"), 0);
+}
+
+TEST_F(CountedGuardTest, TriesNothingThatCouldLoseChildren) {
+  take_ms("2");
+  launch(100, 2049);
+  EXPECT_EQ(1, counted_launches_);
+  EXPECT_EQ(0, tried_);
+}
+
+// Slices take turns with the heads of the queues.
+TEST_F(CountedGuardTest, CountsNoLaunchInSlices) {
+  CUlibrary limited = nullptr;
+  load_library({{"counted", uint64_t{52} << 10}}, limited);
+  make_kernels_ready();
+  take_ms("2");
+  launch(50, 10, 100);
+  EXPECT_LT(2u, times_launched("__klap_counted")) << "it runs in slices";
+  Registry::instance().remove_library(limited);
+  driver()->library_unload(limited);
+  EXPECT_EQ(0, counted_launches_);
+  EXPECT_EQ(0, tried_);
+  EXPECT_EQ(0, left_);
+}
+
+TEST_F(CountedGuardTest, FailuresOfTheDriverOnlyEndTheCount) {
+  take_ms("2");
+  launch(5, 10);
+  setenv("FAKE_CUDA_FAIL", "cuMemcpyHtoDAsync_v2=1", 1);
+  EXPECT_TRUE(redirect_launch(launch_of(counted_)).has_value());
+  EXPECT_TRUE(redirect_launch(launch_of(counted_)).has_value());
+  unsetenv("FAKE_CUDA_FAIL");
+  launch(1, 10);
+  EXPECT_EQ(1, counted_launches_);
 }
 
 // After a decision for the original, the next launches are recognised by a few calls.
