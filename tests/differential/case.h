@@ -7,7 +7,8 @@
 
 // One file in cases/ holds one idea: its device code, compiled by nvcc to PTX, and below it its cases,
 // compiled as C++ with __CUDACC__ undefined. Code that both need, such as the value that a thread writes,
-// stands above both and is marked KLAP_SHARED.
+// stands above both and is marked KLAP_SHARED, and its functions static: other files have others of the
+// same names.
 #ifdef __CUDACC__
 #define KLAP_SHARED __host__ __device__
 #else

@@ -4,8 +4,8 @@
 
 constexpr int kThreads = 96;
 
-KLAP_SHARED inline int bytes_of_thread(int t) { return t % 7 * 12 + 4; }
-KLAP_SHARED inline int rounds_of_thread(int t) { return t % 5 + 1; }
+KLAP_SHARED static inline int bytes_of_thread(int t) { return t % 7 * 12 + 4; }
+KLAP_SHARED static inline int rounds_of_thread(int t) { return t % 5 + 1; }
 
 #ifdef __CUDACC__
 

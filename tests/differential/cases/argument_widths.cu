@@ -10,7 +10,7 @@ struct Padded {
   short count;
 };
 
-KLAP_SHARED constexpr long long value(int t, int field) { return (t * 37LL + field * 11LL) % 101 + 1; }
+KLAP_SHARED static constexpr long long value(int t, int field) { return (t * 37LL + field * 11LL) % 101 + 1; }
 
 #ifdef __CUDACC__
 

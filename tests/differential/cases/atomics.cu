@@ -4,7 +4,7 @@
 
 constexpr unsigned kThreads = 96;
 constexpr unsigned kChildThreads = 64;
-KLAP_SHARED constexpr unsigned mix(unsigned t, unsigned i) {
+KLAP_SHARED static constexpr unsigned mix(unsigned t, unsigned i) {
   return (t * 2654435761U) ^ (i * 40503U + (t << 7));
 }
 

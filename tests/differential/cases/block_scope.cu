@@ -5,11 +5,11 @@
 constexpr int kThreads = 64;  // of a parent's grid, in blocks of 32
 constexpr int kBlocks = 6;    // of a child at the most
 
-KLAP_SHARED constexpr int threads_of(int t) {
+KLAP_SHARED static constexpr int threads_of(int t) {
   constexpr int kSizes[] = {1, 200, 31, 96, 0, 33, 5, 64};
   return kSizes[t % 8];
 }
-KLAP_SHARED constexpr int block_of(int t) { return t % 3 == 0 ? 40 : t % 3 == 1 ? 64 : 128; }
+KLAP_SHARED static constexpr int block_of(int t) { return t % 3 == 0 ? 40 : t % 3 == 1 ? 64 : 128; }
 
 #ifdef __CUDACC__
 

@@ -9,7 +9,7 @@ constexpr int kBlock = 32;
 
 // Cells that a thread's launch fills: also none, and more than it has room for, which is refused by the
 // function that launches.
-KLAP_SHARED constexpr int wanted_by(int thread) { return thread * 13 % 80; }
+KLAP_SHARED static constexpr int wanted_by(int thread) { return thread * 13 % 80; }
 
 // Arguments of every kind that a call can pass.
 struct Shape {

@@ -3,7 +3,7 @@
 // place in a grid.
 #include "chain_links.h"
 
-KLAP_SHARED inline int placed(int link, int thread, int block, int blocks, int threads) {
+KLAP_SHARED static inline int placed(int link, int thread, int block, int blocks, int threads) {
   return ((link * 100 + block) * 100 + blocks) * 10000 + thread * 100 + threads;
 }
 

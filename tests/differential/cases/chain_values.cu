@@ -3,10 +3,12 @@
 #include "chain_links.h"
 
 constexpr unsigned kMultiplier = 1664525;
-KLAP_SHARED inline unsigned bits_of(int value) { return static_cast<unsigned>(value) * kMultiplier; }
-KLAP_SHARED inline long long wide_of(int value) { return (static_cast<long long>(value) << 30) - value; }
-KLAP_SHARED inline unsigned long long mixed(long long sum, unsigned long long lowest, int least, int most,
-                                            unsigned all, unsigned any, unsigned odd) {
+KLAP_SHARED static inline unsigned bits_of(int value) { return static_cast<unsigned>(value) * kMultiplier; }
+KLAP_SHARED static inline long long wide_of(int value) {
+  return (static_cast<long long>(value) << 30) - value;
+}
+KLAP_SHARED static inline unsigned long long mixed(long long sum, unsigned long long lowest, int least,
+                                                   int most, unsigned all, unsigned any, unsigned odd) {
   unsigned long long mix = static_cast<unsigned long long>(sum) * 3 + lowest;
   mix = mix * 5 + static_cast<unsigned>(least);
   mix = mix * 7 + static_cast<unsigned>(most);

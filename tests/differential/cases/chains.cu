@@ -6,7 +6,7 @@
 #include "chain_links.h"
 
 constexpr unsigned kMultiplier = 1664525, kIncrement = 1013904223;
-KLAP_SHARED inline unsigned next_state(unsigned state) { return state * kMultiplier + kIncrement; }
+KLAP_SHARED static inline unsigned next_state(unsigned state) { return state * kMultiplier + kIncrement; }
 
 #ifdef __CUDACC__
 

@@ -20,7 +20,7 @@ KLAP_CALLED unsigned digits(unsigned x, unsigned base) {
   return sum;
 }
 // A permutation of 0..15 by insertion into a local array, its element `wanted`.
-KLAP_SHARED inline unsigned shuffled(unsigned seed, unsigned wanted) {
+KLAP_SHARED static inline unsigned shuffled(unsigned seed, unsigned wanted) {
   unsigned items[16];
   for (unsigned i = 0; i < 16; ++i) {
     const unsigned at = (seed * (i + 3)) % (i + 1);

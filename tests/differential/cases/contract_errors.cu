@@ -226,7 +226,9 @@ struct NamesOfErrors : Grid<1, 1> {
 // ---- loops that look at each error ----
 
 // A thread launches six times, one block or none.
-KLAP_SHARED constexpr int blocks_of_round(int thread, int i) { return (thread + 5 * i) % 4 == 0 ? 0 : 1; }
+KLAP_SHARED static constexpr int blocks_of_round(int thread, int i) {
+  return (thread + 5 * i) % 4 == 0 ? 0 : 1;
+}
 
 struct CountsErrors : Grid<1, 40> {
 #ifdef __CUDACC__

@@ -5,7 +5,7 @@
 namespace klap::differential::contract::shapes {
 
 // A number for a thread of a grid, in which every coordinate counts.
-KLAP_SHARED inline int number_of(int bx, int by, int bz, int tx, int ty, int tz) {
+KLAP_SHARED static inline int number_of(int bx, int by, int bz, int tx, int ty, int tz) {
   return (bx * 7 + by * 1013 + bz * 5003 + tx * 31 + ty * 733 + tz * 2999) & 0xffff;
 }
 
@@ -95,7 +95,7 @@ inline void turn(int* cells, int threads, int amount) {
 #endif
 
 // Blocks from one thread to more than three warps, with and without full warps, in turn.
-KLAP_SHARED constexpr int threads_of_meeting(int i) {
+KLAP_SHARED static constexpr int threads_of_meeting(int i) {
   return i % 3 == 0 ? 32 * (1 + i % 2) : 1 + i * 37 % kMostMeeting;
 }
 constexpr int kMeetings = 12;

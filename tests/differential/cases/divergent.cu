@@ -3,7 +3,7 @@
 #include "case.h"
 
 constexpr unsigned kThreads = 128;
-KLAP_SHARED constexpr unsigned steps(unsigned start) {
+KLAP_SHARED static constexpr unsigned steps(unsigned start) {
   unsigned n = 0;
   for (unsigned x = start + 1; x != 1; ++n) x = x % 2 == 0 ? x / 2 : 3 * x + 1;
   return n;

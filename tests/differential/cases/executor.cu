@@ -8,12 +8,14 @@
 #include "case.h"
 
 // An entry of the log, whose first word counts them.
-KLAP_SHARED inline void note(int* log, int value) {
+KLAP_SHARED static inline void note(int* log, int value) {
   const int entries = *log;
   log[1 + entries] = value;
   *log = entries + 1;
 }
-KLAP_SHARED inline int next_state(int state) { return static_cast<int>((state * 1103515245u + 12345u) >> 1); }
+KLAP_SHARED static inline int next_state(int state) {
+  return static_cast<int>((state * 1103515245u + 12345u) >> 1);
+}
 
 #ifdef __CUDACC__
 

@@ -3,7 +3,9 @@
 // codes that CUDA returns (an H100 with driver 580).
 #include "case.h"
 
-KLAP_SHARED inline int next_value(int value) { return static_cast<int>((value * 1103515245u + 12345u) >> 3); }
+KLAP_SHARED static inline int next_value(int value) {
+  return static_cast<int>((value * 1103515245u + 12345u) >> 3);
+}
 
 // A copy in two dimensions.
 struct Box {

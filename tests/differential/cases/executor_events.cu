@@ -4,7 +4,9 @@
 // The codes are those that an H100 returned with driver 580.
 #include "case.h"
 
-KLAP_SHARED inline int next_value(int value) { return static_cast<int>((value * 1103515245u + 12345u) >> 3); }
+KLAP_SHARED static inline int next_value(int value) {
+  return static_cast<int>((value * 1103515245u + 12345u) >> 3);
+}
 
 #ifdef __CUDACC__
 

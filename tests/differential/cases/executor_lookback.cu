@@ -7,7 +7,7 @@
 #include "case.h"
 
 constexpr int kTile = 8, kTiles = 12, kScans = 6;
-KLAP_SHARED constexpr int scanned_value(int i) { return (i * 7) % 13 + 1; }
+KLAP_SHARED static constexpr int scanned_value(int i) { return (i * 7) % 13 + 1; }
 
 #ifdef __CUDACC__
 

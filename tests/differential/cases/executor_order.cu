@@ -5,7 +5,7 @@
 // parent and by the executor. Those of the second kind give another result without their order.
 #include "case.h"
 
-KLAP_SHARED inline int next_cell(int cell, int by) {
+KLAP_SHARED static inline int next_cell(int cell, int by) {
   return static_cast<int>((cell * 1103515245u + 12345u + static_cast<unsigned>(by)) >> 1);
 }
 

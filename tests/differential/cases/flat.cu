@@ -6,7 +6,7 @@ constexpr int kThreads = 192;  // of a parent's grid, in blocks of 64
 constexpr int kCells = 1100;
 
 // Nothing, one thread, a warp and its neighbours, many warps; and a long way of nothing.
-KLAP_SHARED constexpr int degree_of(int t) {
+KLAP_SHARED static constexpr int degree_of(int t) {
   constexpr int kSizes[] = {0, 1, 31, 32, 33, 5, 0, 2, 1000, 64, 10, 63, 65, 7, 0, 3};
   if (t >= 40 && t < 150) return t == 73 || t == 106 ? 3 : 0;
   return kSizes[t % 16];
@@ -16,7 +16,7 @@ KLAP_SHARED constexpr int degree_of(int t) {
 constexpr int kBounds = 16;
 constexpr int kGrid = 3;  // blocks of kBlock threads
 constexpr int kBlock = 40;
-KLAP_SHARED constexpr long long bound_of(int t) {
+KLAP_SHARED static constexpr long long bound_of(int t) {
   constexpr long long kValues[kBounds] = {0,
                                           1,
                                           -1,
@@ -39,7 +39,7 @@ KLAP_SHARED constexpr long long bound_of(int t) {
 // More threads than the prefix counts for one child.
 constexpr int kBig = (1 << 17) + 37;
 
-KLAP_SHARED constexpr int block_of(int t) { return t % 9 == 4 ? 128 : 1 + t * 7 % 50; }
+KLAP_SHARED static constexpr int block_of(int t) { return t % 9 == 4 ? 128 : 1 + t * 7 % 50; }
 
 #ifdef __CUDACC__
 

@@ -3,9 +3,9 @@
 // blocks of many sizes.
 #include "case.h"
 
-KLAP_SHARED constexpr int value_of(int cell) { return 3 * cell + 1; }
+KLAP_SHARED static constexpr int value_of(int cell) { return 3 * cell + 1; }
 // Blocks that launch, spread unevenly.
-KLAP_SHARED constexpr bool launches(int block) { return block % 7 == 3 || block == 0 || block > 34; }
+KLAP_SHARED static constexpr bool launches(int block) { return block % 7 == 3 || block == 0 || block > 34; }
 
 #ifdef __CUDACC__
 

@@ -17,8 +17,10 @@ struct Reals {
   double at[kReals];
 };
 
-KLAP_SHARED constexpr int number(int i) { return i * 7 % 29 - 11; }
-KLAP_SHARED constexpr int changed(int t, int i) { return i == 7 ? t : i == t % kNumbers ? 3 : number(i); }
+KLAP_SHARED static constexpr int number(int i) { return i * 7 % 29 - 11; }
+KLAP_SHARED static constexpr int changed(int t, int i) {
+  return i == 7 ? t : i == t % kNumbers ? 3 : number(i);
+}
 
 #ifdef __CUDACC__
 

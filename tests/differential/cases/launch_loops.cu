@@ -9,15 +9,15 @@ constexpr int kTile = 64;
 constexpr int kInvalidConfiguration = 9;
 
 // How often a thread launches: also not at all.
-KLAP_SHARED constexpr int rounds_of(int thread) { return thread * 5 % (kMostRounds + 1); }
+KLAP_SHARED static constexpr int rounds_of(int thread) { return thread * 5 % (kMostRounds + 1); }
 // Blocks of its children: one, a few, more than a child's blocks are shared out over.
-KLAP_SHARED constexpr int blocks_of(int thread, int round) {
+KLAP_SHARED static constexpr int blocks_of(int thread, int round) {
   return thread % 20 == 3 ? 66 + 3 * round : 1 + (thread + round) % 5;
 }
 
 // A thread makes launches of 256 blocks or more itself, until it has recorded a smaller one.
 constexpr int kLargeRounds = 5;
-KLAP_SHARED constexpr int blocks_of_large(int thread, int round) {
+KLAP_SHARED static constexpr int blocks_of_large(int thread, int round) {
   return (thread + round) % 3 == 2 ? 2 + thread : 256 + round;
 }
 

@@ -8,7 +8,7 @@ constexpr int kLinks = 20;
 constexpr int kWidth = 96;
 constexpr int kFlag = 500;
 constexpr int kShift = 17;
-KLAP_SHARED inline int next_value(int value, int link) { return value * 5 % 1009 + link; }
+KLAP_SHARED static inline int next_value(int value, int link) { return value * 5 % 1009 + link; }
 
 #ifdef __CUDACC__
 

@@ -6,7 +6,7 @@ namespace klap::differential::stores {
 
 constexpr int kStored = 300;  // words that the parent stores
 constexpr unsigned kAll = 0xffffffffU;
-KLAP_SHARED inline int stored_of(int turn) { return 7 * turn + 11; }
+KLAP_SHARED static inline int stored_of(int turn) { return 7 * turn + 11; }
 
 struct Hands : Parent<64> {
   static constexpr int kLaunches = 1, kInOrder = 1;

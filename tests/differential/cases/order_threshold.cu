@@ -5,7 +5,7 @@
 namespace klap::differential::threshold {
 
 // Children have no thread, ten or forty.
-KLAP_SHARED inline int size_of(const int* given, int launch) { return given[launch] * 10; }
+KLAP_SHARED static inline int size_of(const int* given, int launch) { return given[launch] * 10; }
 
 #ifdef __CUDACC__
 

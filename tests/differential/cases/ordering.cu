@@ -6,7 +6,7 @@
 constexpr int kThreads = 96;
 constexpr int kTallies = 5;
 
-KLAP_SHARED inline int tally_of(int t) { return t * t % kTallies; }
+KLAP_SHARED static inline int tally_of(int t) { return t * t % kTallies; }
 
 #ifdef __CUDACC__
 

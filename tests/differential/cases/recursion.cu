@@ -3,8 +3,8 @@
 #include "case.h"
 
 constexpr int kLitter = 9;
-KLAP_SHARED inline int litter_of(int plant) { return 2 + plant % (kLitter - 1); }
-KLAP_SHARED inline int value_below(int above, int block) { return (above * 3 + block) % 1009 + 1; }
+KLAP_SHARED static inline int litter_of(int plant) { return 2 + plant % (kLitter - 1); }
+KLAP_SHARED static inline int value_below(int above, int block) { return (above * 3 + block) % 1009 + 1; }
 
 #ifdef __CUDACC__
 

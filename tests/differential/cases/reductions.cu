@@ -6,7 +6,7 @@ constexpr int kBlocks = 6;
 constexpr int kThreads = 64;
 constexpr int kMost = 200;
 
-KLAP_SHARED constexpr int value(int t) { return t * 11 % 7; }
+KLAP_SHARED static constexpr int value(int t) { return t * 11 % 7; }
 
 #ifdef __CUDACC__
 

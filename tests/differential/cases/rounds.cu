@@ -7,14 +7,14 @@ constexpr int kCells = 700;   // of a child
 constexpr int kRow = 1100;    // where its output is behind its input
 
 // Below 0, none, fewer and as many as the child's threads, their multiples and neighbours.
-KLAP_SHARED constexpr int rounds_of(int t) {
+KLAP_SHARED static constexpr int rounds_of(int t) {
   constexpr int kSizes[] = {0, 1, 63, 64, 65, -3, 128, 129, 300, 5, 64, 192, 2, 0, 500, 65};
   return kSizes[t % 16];
 }
 
 // How far behind its input a child's output begins where both are one array: two steps of its 64 threads, or
 // right behind.
-KLAP_SHARED constexpr int distance_of(int t) {
+KLAP_SHARED static constexpr int distance_of(int t) {
   return t % 4 == 0 ? 64 : t % 4 == 1 ? 128 : rounds_of(t) < 0 ? 0 : rounds_of(t);
 }
 

@@ -3,7 +3,7 @@
 
 constexpr int kThreads = 200;
 constexpr int kCells = 70;
-KLAP_SHARED constexpr int size_of(int t) { return t * 7 % (kCells + 1); }
+KLAP_SHARED static constexpr int size_of(int t) { return t * 7 % (kCells + 1); }
 
 #ifdef __CUDACC__
 

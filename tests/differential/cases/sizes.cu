@@ -9,14 +9,14 @@ constexpr int kShared = 49152;     // bytes that a block may have
 constexpr int kStaticShared = 64;  // of which so many are a variable
 
 // Most are small, and the large ones are far apart.
-KLAP_SHARED constexpr int size_of(int t) {
+KLAP_SHARED static constexpr int size_of(int t) {
   return t == 37 ? kMost : t % 16 == 3 ? 256 : t % 7 == 1 ? 33 : t % 5 == 2 ? 64 : 1 + t % 31;
 }
-KLAP_SHARED constexpr int width_of(int t) { return 1 + t % 9; }
-KLAP_SHARED constexpr int height_of(int t) { return 1 + t / 3 % 5; }
-KLAP_SHARED constexpr int depth_of(int t) { return t == 11 ? 20 : 1 + t % 4; }
+KLAP_SHARED static constexpr int width_of(int t) { return 1 + t % 9; }
+KLAP_SHARED static constexpr int height_of(int t) { return 1 + t / 3 % 5; }
+KLAP_SHARED static constexpr int depth_of(int t) { return t == 11 ? 20 : 1 + t % 4; }
 // Dynamic shared memory in bytes, too much for some.
-KLAP_SHARED constexpr int bytes_of_shared(int t) {
+KLAP_SHARED static constexpr int bytes_of_shared(int t) {
   return t == 20 ? kShared - kStaticShared : t % 11 == 6 ? kShared + 4 : 4 * size_of(t);
 }
 

@@ -2,7 +2,7 @@
 #include "case.h"
 
 constexpr int kThreads = 160;
-KLAP_SHARED constexpr bool launches(int t) { return t % 3 == 0 || (t / 32 == 2 && t % 32 < 5); }
+KLAP_SHARED static constexpr bool launches(int t) { return t % 3 == 0 || (t / 32 == 2 && t % 32 < 5); }
 
 #ifdef __CUDACC__
 

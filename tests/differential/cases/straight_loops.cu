@@ -8,7 +8,7 @@ constexpr int kThreads = 64;  // of a parent's grid, in blocks of 32; each has a
 constexpr int kChild = 32;
 constexpr int kLongest = 1100;
 
-KLAP_SHARED constexpr int length_of(int row) {
+KLAP_SHARED static constexpr int length_of(int row) {
   constexpr int kLengths[] = {0, 1, 31, 32, 33, 127, 128, 129, 255, 256, 511, 512, 513, 640, 1024, 1100};
   return kLengths[row % 16];
 }

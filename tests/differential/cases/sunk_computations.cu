@@ -5,8 +5,8 @@
 constexpr int kThreads = 48;
 constexpr int kRounds = 5;
 constexpr int kRow = 64;
-KLAP_SHARED constexpr bool launches(int t, int round) { return (t + round) % 3 != 0; }
-KLAP_SHARED constexpr int extent_of(int t) { return 4 * (t % 7 + 1); }
+KLAP_SHARED static constexpr bool launches(int t, int round) { return (t + round) % 3 != 0; }
+KLAP_SHARED static constexpr int extent_of(int t) { return 4 * (t % 7 + 1); }
 
 #ifdef __CUDACC__
 

@@ -3,11 +3,11 @@
 
 constexpr unsigned kParents = 2 * 3 * 2 * (4 * 2 * 3);
 constexpr unsigned kChildThreads = 3 * 2 * 2 * (8 * 2 * 2);  // at the most
-KLAP_SHARED constexpr unsigned extent_x(unsigned t) { return t % 3 + 1; }
-KLAP_SHARED constexpr unsigned extent_y(unsigned t) { return t % 2 + 1; }
-KLAP_SHARED constexpr unsigned extent_z(unsigned t) { return t / 2 % 2 + 1; }
-KLAP_SHARED constexpr unsigned pack(unsigned bx, unsigned by, unsigned bz, unsigned tx, unsigned ty,
-                                    unsigned tz) {
+KLAP_SHARED static constexpr unsigned extent_x(unsigned t) { return t % 3 + 1; }
+KLAP_SHARED static constexpr unsigned extent_y(unsigned t) { return t % 2 + 1; }
+KLAP_SHARED static constexpr unsigned extent_z(unsigned t) { return t / 2 % 2 + 1; }
+KLAP_SHARED static constexpr unsigned pack(unsigned bx, unsigned by, unsigned bz, unsigned tx, unsigned ty,
+                                           unsigned tz) {
   return ((((bz * 8 + by) * 8 + bx) * 8 + tz) * 8 + ty) * 8 + tx + 1;
 }
 

@@ -6,16 +6,16 @@ constexpr int kThreads = 192;  // of a parent's grid, in blocks of 64
 constexpr int kCells = 80;
 
 // Around the threshold of 8, and around a child's block of 5.
-KLAP_SHARED constexpr int small_of(int t) {
+KLAP_SHARED static constexpr int small_of(int t) {
   constexpr int kSizes[] = {0, 1, 7, 8, 9, 5, 6, 31, 0, 4, 33, 2, 32, 3, 0, 70};
   if (t >= 64 && t < 96) return 3;    // a warp that records nothing
   if (t >= 128 && t < 160) return 0;  // and one that runs nothing either
   return kSizes[t % 16];
 }
 constexpr int kSmallBlock = 5;
-KLAP_SHARED constexpr int grid_for(int n) { return n == 0 ? 1 : (n + kSmallBlock - 1) / kSmallBlock; }
+KLAP_SHARED static constexpr int grid_for(int n) { return n == 0 ? 1 : (n + kSmallBlock - 1) / kSmallBlock; }
 
-KLAP_SHARED constexpr int other_of(int t) { return (t * 5 + 3) % 12; }
+KLAP_SHARED static constexpr int other_of(int t) { return (t * 5 + 3) % 12; }
 
 #ifdef __CUDACC__
 

@@ -3,7 +3,7 @@
 
 constexpr unsigned kThreads = 64;
 constexpr unsigned kLargest = 400;
-KLAP_SHARED constexpr unsigned blocks_of(unsigned t) {
+KLAP_SHARED static constexpr unsigned blocks_of(unsigned t) {
   return t % 21 == 20 ? kLargest : t % 5 == 0 ? 0 : t % 4 + 1;
 }
 
