@@ -145,9 +145,11 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
   Stats::instance().engine_seen(variant.parent, engine_of(variant));
 }
 
-// Settings that change no code but times are part of the name by which profiles know the module.
+// Settings that change no code but times are part of the name by which profiles know the module. Without
+// CUDA's device runtime the original cannot make its launches.
 std::unique_ptr<LaunchGuard> ParentKernel::make_guard() const {
-  if (!variant_.fixed_launches || config().guard == settings::GuardMode::Off) return nullptr;
+  const bool is_guarded = config().guard != settings::GuardMode::Off && config().device_runtime;
+  if (!variant_.fixed_launches || !is_guarded) return nullptr;
   if (image_->key.empty() || !GuardProfiles::instance().are_kept())
     return std::make_unique<LaunchGuard>(variant_);
   std::string module = fmt::format("{}\n{} bytes a queue, {} in all, dependent {}, read back {}\n",

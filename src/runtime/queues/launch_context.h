@@ -181,7 +181,7 @@ class LaunchContext {
   [[nodiscard]] bool reports() const { return report_.address != 0; }
   // The slot by which children of launches that are measured are counted. There may be none.
   ReportSlot guard_report();
-  // The same for launches that are only counted.
+  // Launches that are only counted have a slot of their own, or none.
   ReportSlot count_report();
 
   // The bytes that its queue needs in ordinary memory in place of lazy memory, 0 if it has none.

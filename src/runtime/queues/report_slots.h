@@ -33,7 +33,7 @@ class ReportSlots {
   ReportSlot take(CUstream stream);
   // One for which no memory is taken now, whether or not statistics are asked for. There may be none left.
   ReportSlot take_ready(CUstream stream);
-  // The same, but the totals are in host memory, too. Kernels that report take some microseconds longer.
+  // Such a slot with totals in host memory, too: kernels that report there take some microseconds longer.
   ReportSlot take_ready_in_host();
   // Takes the memory for the slots if statistics are asked for, or for guards that need it.
   void make_ready(const GuardReports& guards);
