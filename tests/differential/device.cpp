@@ -259,9 +259,14 @@ class Running {
       allocated_.push_back(address);
     }
     addresses_.push_back(address);
-    if (!b.initial.empty()) {
-      driver_.check(driver_.to_device(address, b.initial.data(), b.initial.size()), "filling " + b.name);
-    }
+    if (!b.initial.empty()) write(address, b.initial, "filling " + b.name);
+  }
+
+  // The driver's call may return before the bytes are there, and a case's streams do not wait for the NULL
+  // stream.
+  void write(CUdeviceptr address, const Bytes& bytes, const std::string& what) {
+    driver_.check(driver_.to_device(address, bytes.data(), bytes.size()), what);
+    driver_.check(driver_.stream_synchronise(nullptr), what);
   }
 
   CUstream stream(uint32_t number) {
@@ -286,8 +291,7 @@ class Running {
             driver_.copy(addresses_[s.buffer], addresses_[s.from], bytes->size(), stream(s.stream)),
             what + ": cuMemcpyDtoDAsync");
       case Step::Kind::Write:
-        return driver_.check(driver_.to_device(addresses_[s.buffer], s.bytes.data(), s.bytes.size()),
-                             what + ": cuMemcpyHtoD");
+        return write(addresses_[s.buffer], s.bytes, what + ": cuMemcpyHtoD");
       case Step::Kind::Synchronise:
         return driver_.check(
             s.stream_only ? driver_.stream_synchronise(stream(s.stream)) : driver_.synchronise(),
