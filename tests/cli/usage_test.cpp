@@ -34,8 +34,8 @@ TEST_F(Usage, HelpNamesSubcommandsExitCodesAndSettings) {
   const Result result = klap_ptx({"--help"});
   EXPECT_EQ(result.exit_code, 0);
   for (const char* const word :
-       {"inspect", "extract", "rewrite", "explain", "cache", "config", "settings", "reasons", "Exit codes",
-        "KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
+       {"inspect", "extract", "rewrite", "explain", "cache", "config", "settings", "reasons", "tune",
+        "Exit codes", "KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
     EXPECT_THAT(result.out, HasSubstr(word));
   }
 }

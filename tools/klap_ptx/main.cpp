@@ -197,6 +197,27 @@ void add_settings(CLI::App& app) {
   command.final_callback([options] { settings(*options); });
 }
 
+void add_tune(CLI::App& app) {
+  auto options = std::make_shared<TuneOptions>();
+  CLI::App& command = *app.add_subcommand(
+      "tune", "Run a program with one setting after another, and write a config file with the best");
+  command.footer("Example: klap-ptx tune --check 'grep -q PASSED \"$1\"' -- ./app --size 4096");
+  command.add_option("PROGRAM", options->command, "Program with its arguments, after --")->required();
+  command.add_option(
+      "--check", options->check,
+      "Shell command that fails if a run was wrong; $1 is a file with what the program printed");
+  command.add_option("-o,--output", options->out, "Config file to write")->capture_default_str();
+  command.add_option("--runs", options->runs, "Runs with each setting")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command.add_option("--seconds", options->seconds, "Time after which no other setting is tried")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--library", options->library, "The preload library, if it is not where it was built");
+  add_json(command, options->json);
+  command.final_callback([options] { tune(*options); });
+}
+
 std::string footer() {
   return "Exit codes: 0 done; 1 bad input; 2 wrong usage.\n\n"
          "Settings of the library, which explain, rewrite, cache and config follow too:\n" +
@@ -232,6 +253,7 @@ int run(int argc, char** argv) {
   add_config(app);
   add_settings(app);
   add_reasons(app);
+  add_tune(app);
   if (const std::string problem = argc > 1 ? check_subcommand(app, argv[1]) : ""; !problem.empty()) {
     return usage_error(problem);
   }

@@ -1,0 +1,75 @@
+// Which settings klap-ptx tune chooses, the file it writes, and how it runs a program.
+#include "klap_ptx/tune/choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "klap_ptx/tune/config_text.h"
+#include "klap_ptx/tune/program_run.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace klap::tool {
+namespace {
+
+TEST(TuneChoice, TakesTheFastestOfEachKernel) {
+  const SettingTimes defaults = {{{"a", 1.0}, {"b", 1.0}}};
+  const std::vector<SettingTimes> settings = {{{{"a", 0.8}, {"b", 2.0}}}, {{{"a", 0.7}, {"b", 0.98}}}};
+  const std::vector<Choice> choices = choose(defaults, settings);
+  ASSERT_EQ(choices.size(), 2u);
+  EXPECT_EQ(choices[0].setting, 1u);
+  EXPECT_EQ(choices[0].best_ms, 0.7);
+  EXPECT_EQ(choices[1].setting, std::nullopt) << "two percent are no more than runs differ";
+  EXPECT_EQ(choices[1].best_ms, 1.0);
+}
+
+TEST(TuneChoice, TakesTheMiddleRun) {
+  const SettingTimes times = {{{"a", 9.0}}, {{"a", 1.0}}, {{"a", 2.0}}, {{"b", 1.0}}};
+  EXPECT_EQ(middle_ms(times, "a"), 2.0);
+  EXPECT_EQ(middle_ms(times, "c"), std::nullopt);
+}
+
+TEST(TuneChoice, TakesNothingWithoutRuns) {
+  const std::vector<Choice> choices = choose({{{"a", 1.0}}}, {{}, {{}}});
+  ASSERT_EQ(choices.size(), 1u);
+  EXPECT_FALSE(choices[0].setting);
+}
+
+TEST(TuneConfig, HasATableForEachChoice) {
+  const std::vector<Candidate> tried = {{"KLAP_THRESHOLD", "threshold", "64"}};
+  const std::string text = config_text({{"_Z1av", 1, 0, 0.5}, {"_Z1bv", 1, std::nullopt, 1}}, tried,
+                                       "./app\nx", "[defaults]\nlauncher = \"device\"\n");
+  EXPECT_THAT(text, testing::HasSubstr("[[kernel]]\nname = \"_Z1av\"\nthreshold = \"64\"\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("_Z1bv")));
+  EXPECT_THAT(text, testing::HasSubstr("from runs of: ./app x\n")) << "in one line";
+  EXPECT_THAT(text, testing::EndsWith("[defaults]\nlauncher = \"device\"\n"));
+}
+
+class TuneRun : public testing::Test {
+ protected:
+  ~TuneRun() override { std::filesystem::remove(output_); }
+  RunOutcome run(const std::string& script, double limit = 0) {
+    return run_program(
+        {{"sh", "-c", script}, {{"ADDED", "yes"}}, output_, std::chrono::duration<double>(limit)});
+  }
+  const std::string output_ = testing::TempDir() + "klap-tune-" + std::to_string(getpid());
+};
+
+TEST_F(TuneRun, KeepsCodeAndOutput) {
+  EXPECT_EQ(run("echo \"$ADDED\"; echo err >&2; exit 7").exit_code, 7);
+  EXPECT_EQ(read_file(output_), "yes\nerr\n");
+  EXPECT_EQ(run("kill -11 $$").exit_code, 128 + 11);
+}
+
+TEST_F(TuneRun, EndsWhatDoesNotEnd) {
+  const RunOutcome outcome = run("sleep 100 & sleep 100", 0.2);
+  EXPECT_TRUE(outcome.is_killed);
+  EXPECT_LT(outcome.seconds, 50);
+}
+
+TEST_F(TuneRun, SaysWhatCannotBeStarted) {
+  EXPECT_THROW(run_program({{"/no/such/program"}, {}, output_, {}}), Error);
+}
+
+}  // namespace
+}  // namespace klap::tool

@@ -1,0 +1,102 @@
+// klap-ptx tune on programs that run on the emulated driver. Times mean nothing there, so what is chosen does
+// not matter: that runs are made, checked and dropped does, and that what is written is a config file.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "command.h"
+
+namespace klap::cli_test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class Tune : public Command {
+ protected:
+  void SetUp() override {
+    Command::SetUp();
+    if (!std::filesystem::exists(emulated("micro"))) GTEST_SKIP() << "this build has no emulated programs";
+  }
+  // Tunes a program in the folder of emulated ones, or a command.
+  Result tune(std::vector<std::string> options, const std::vector<std::string>& program) {
+    options.insert(options.begin(), "tune");
+    for (const char* word : {"--runs", "1", "-o"}) options.emplace_back(word);
+    options.push_back(path("klap.toml"));
+    options.emplace_back("--");
+    options.insert(options.end(), program.begin(), program.end());
+    // What is in the environment is not tried.
+    std::vector<std::string> environment = {"LD_LIBRARY_PATH=" EMULATOR, "KLAP_EMULATOR_QUIET=1",
+                                            "KLAP_LINKER=driver",        "KLAP_CACHE_DIR=" + path("cache"),
+                                            "KLAP_GRANULARITY=grid",     "KLAP_CONSUMER_THREADS=auto"};
+    if (const char* const nvrtc = std::getenv("KLAP_NVRTC"))
+      environment.push_back(std::string("KLAP_NVRTC=") + nvrtc);
+    return klap_ptx(options, environment);
+  }
+  static std::string emulated(const std::string& name) { return EMULATED + name; }
+  const std::vector<std::string> micro_ = {emulated("micro"), "--children", "40", "--parents", "64",
+                                           "--reps",          "5"};
+};
+
+TEST_F(Tune, WritesAConfigFile) {
+  const Result result = tune({"--json"}, micro_);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = result.json();
+  ASSERT_FALSE(report["kernels"].empty());
+  EXPECT_GT(report["kernels"][0]["default_ms"], 0);
+  ASSERT_FALSE(report["settings"].empty()) << "some change how it launches";
+  for (const json& setting : report["settings"]) {
+    EXPECT_EQ(setting["problem"], "") << setting;
+    EXPECT_EQ(setting["runs"].size(), 1u) << setting;
+  }
+  for (const json& setting : report["settings"]) EXPECT_NE(setting["key"], "granularity") << "it is set";
+  EXPECT_THAT(read(path("klap.toml")), HasSubstr("klap-ptx tune"));
+  const Result config = klap_ptx({"config", "--config", path("klap.toml")});
+  EXPECT_EQ(config.exit_code, 0);
+  EXPECT_EQ(config.err, "") << "it is understood without a warning";
+}
+
+TEST_F(Tune, TriesOnlyWhatChangesSomething) {
+  const json settings = tune({"--json"}, micro_).json()["settings"];
+  for (const json& setting : settings) EXPECT_NE(setting["key"], "promotion") << "there is no chain";
+}
+
+TEST_F(Tune, DropsASettingWithAWrongRun) {
+  const std::string script = "[ \"$KLAP_THRESHOLD\" = 64 ] && exit 3; exec \"$@\"";
+  std::vector<std::string> program = {"sh", "-c", script, "sh"};
+  program.insert(program.end(), micro_.begin(), micro_.end());
+  const Result result = tune({"--json"}, program);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = result.json();
+  bool is_dropped = false;
+  for (const json& setting : report["settings"]) {
+    const bool is_wrong = setting["key"] == "threshold" && setting["value"] == "64";
+    EXPECT_EQ(setting["problem"], is_wrong ? "exit code 3 instead of 0" : "") << setting;
+    is_dropped = is_dropped || is_wrong;
+  }
+  EXPECT_TRUE(is_dropped);
+  for (const json& kernel : report["kernels"]) EXPECT_NE(kernel["value"], "64");
+}
+
+TEST_F(Tune, HasRunsChecked) {
+  EXPECT_EQ(tune({"--seconds", "1", "--check", "grep -q right \"$1\""}, micro_).exit_code, 0);
+  const Result result = tune({"--check", "grep -q nonsense \"$1\""}, micro_);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("without the library the program is wrong: the check ends with 1"));
+}
+
+TEST_F(Tune, SaysWhatIsNotTriedInTime) {
+  const Result result = tune({"--seconds", "0.001"}, micro_);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("settings are not tried: time is up"));
+}
+
+TEST_F(Tune, SaysWhatIsWrong) {
+  EXPECT_THAT(tune({}, {"/no/such/program"}).err, HasSubstr("cannot start '/no/such/program'"));
+  EXPECT_THAT(tune({}, {"true"}).err, HasSubstr("replaces none of the program's launches"));
+  EXPECT_THAT(tune({"--library", "/no/such/library"}, {"true"}).err, HasSubstr("--library PATH"));
+  EXPECT_EQ(klap_ptx({"tune"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace klap::cli_test

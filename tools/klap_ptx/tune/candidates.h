@@ -1,0 +1,22 @@
+// The settings of kernels that tuning tries, one at a time.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace klap::tool {
+
+// A key of the config file with a value, and the environment variable that sets it for all kernels.
+struct Candidate {
+  std::string_view variable, key, value;
+
+  [[nodiscard]] std::string text() const;
+};
+
+// Settings that change how launches are grouped come first, since they change the most. Settings that give up
+// an order, or that say something about the program, are not among them: no measurement can tell whether they
+// are right.
+const std::vector<Candidate>& candidates();
+
+}  // namespace klap::tool

@@ -1,0 +1,39 @@
+#include "klap_ptx/tune/choice.h"
+
+#include <algorithm>
+#include <set>
+
+namespace klap::tool {
+
+std::optional<double> middle_ms(const SettingTimes& times, const std::string& parent) {
+  std::vector<double> found;
+  for (const ParentTimes& run : times) {
+    if (const auto of_parent = run.find(parent); of_parent != run.end()) found.push_back(of_parent->second);
+  }
+  if (found.empty()) return std::nullopt;
+  const auto middle = found.begin() + static_cast<std::ptrdiff_t>((found.size() - 1) / 2);
+  std::ranges::nth_element(found, middle);
+  return *middle;
+}
+
+std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<SettingTimes>& settings) {
+  std::set<std::string> parents;
+  for (const ParentTimes& run : defaults) {
+    for (const auto& [parent, ms] : run) parents.insert(parent);
+  }
+  std::vector<Choice> choices;
+  for (const std::string& parent : parents) {
+    const double default_ms = *middle_ms(defaults, parent);
+    Choice choice{parent, default_ms, std::nullopt, default_ms};
+    for (size_t i = 0; i < settings.size(); ++i) {
+      const auto ms = middle_ms(settings[i], parent);
+      if (!ms || *ms > (1 - kLeastGain) * choice.default_ms || *ms >= choice.best_ms) continue;
+      choice.best_ms = *ms;
+      choice.setting = i;
+    }
+    choices.push_back(choice);
+  }
+  return choices;
+}
+
+}  // namespace klap::tool

@@ -1,0 +1,36 @@
+// Which settings a kernel gets, from how long its launches took with each.
+//
+// A setting is tried for all kernels at once, because the time of each kernel is known by itself. A kernel's
+// time is that of a launch and of its children. All runs of one setting give several times; the middle one
+// counts, as other work on the machine makes some of them longer.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace klap::tool {
+
+// The milliseconds that a launch of each parent took in a run, with its children, by its mangled name.
+using ParentTimes = std::map<std::string, double>;
+
+// The times of all right runs with one setting.
+using SettingTimes = std::vector<ParentTimes>;
+
+// The middle time of the parent's launches; nothing where no run made one.
+std::optional<double> middle_ms(const SettingTimes& times, const std::string& parent);
+
+struct Choice {
+  std::string parent;
+  double default_ms = 0;
+  std::optional<size_t> setting;  // the number of the setting that is better than the default
+  double best_ms = 0;
+};
+
+// For each parent of the default's runs, by name. A setting is chosen if it saves at least so much.
+constexpr double kLeastGain = 0.03;
+std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<SettingTimes>& settings);
+
+}  // namespace klap::tool
