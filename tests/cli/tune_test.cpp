@@ -78,11 +78,24 @@ TEST_F(Tune, DropsASettingWithAWrongRun) {
   for (const json& kernel : report["kernels"]) EXPECT_NE(kernel["value"], "64");
 }
 
+// Most programs that launch much lose launches natively, and say so by their exit code.
+TEST_F(Tune, TakesAProgramThatIsWrongNatively) {
+  std::vector<std::string> program = {"sh", "-c", "[ -z \"$LD_PRELOAD\" ] && exit 1; exec \"$@\"", "sh"};
+  program.insert(program.end(), micro_.begin(), micro_.end());
+  const Result result = tune({"--seconds", "0.001"}, program);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("exit code 1"));
+  EXPECT_THAT(result.err, HasSubstr("with the library its exit code is 0"));
+  program[2] = "[ -z \"$LD_PRELOAD\" ] || exit 1";
+  EXPECT_THAT(tune({}, program).err,
+              HasSubstr("with the library the program is wrong: exit code 1 instead of 0"));
+}
+
 TEST_F(Tune, HasRunsChecked) {
   EXPECT_EQ(tune({"--seconds", "1", "--check", "grep -q right \"$1\""}, micro_).exit_code, 0);
   const Result result = tune({"--check", "grep -q nonsense \"$1\""}, micro_);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("without the library the program is wrong: the check ends with 1"));
+  EXPECT_THAT(result.err, HasSubstr("with the library the program is wrong: the check ends with 1"));
 }
 
 TEST_F(Tune, SaysWhatIsNotTriedInTime) {

@@ -2,9 +2,9 @@
 // its kernels faster.
 //
 // It needs a GPU, and no more of the program than that it can be run again and again. Results are checked by
-// the program's exit code, which must be that of a native run, and by a command of the user's. A setting with
-// a wrong run is dropped. Settings that change nothing about the program's launches are not tried: `explain`
-// tells beforehand.
+// the program's exit code, which must be that of a native run or 0, and by a command of the user's. A setting
+// with a wrong run is dropped. Settings that change nothing about the program's launches are not tried:
+// `explain` tells beforehand.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -102,11 +102,9 @@ class Tuner {
 
   void tune() {
     const RunOutcome native = run_natively();
+    run_first(native);
     const Measured defaults = measure({}, "the default");
-    if (defaults.times.empty())
-      throw Error(ErrorCode::Unsupported,
-                  fmt::format("the program is wrong with the library: {}", defaults.problem))
-          .fix("run it with KLAP_LOG=info and see what it says");
+    if (defaults.times.empty()) wrong_with_library(defaults.problem);
     if (defaults.times.front().empty())
       throw Error(ErrorCode::Unsupported, "the library replaces none of the program's launches")
           .fix("klap-ptx explain says why");
@@ -133,15 +131,32 @@ class Tuner {
 
   void say(const std::string& line) const { fmt::print(stderr, "klap-ptx tune: {}\n", line); }
 
+  // A program may be wrong natively: CUDA loses launches, which the library does not.
   RunOutcome run_natively() {
-    ProgramRun run{options_.command, {}, folder_.file("output"), {}};
-    const RunOutcome outcome = run_program(run);
-    expected_code_ = outcome.exit_code;
+    const RunOutcome outcome = run_program({options_.command, {}, folder_.file("output"), {}});
     limit_ = std::chrono::duration<double>(10 + 10 * outcome.seconds);
-    if (const std::string problem = check(outcome); !problem.empty())
-      throw Error(ErrorCode::Unsupported, "without the library the program is wrong: " + problem);
-    say(fmt::format("natively {:.2f} s, exit code {}", outcome.seconds, outcome.exit_code));
+    expected_code_ = outcome.exit_code;
+    const std::string problem = check(outcome);
+    say(fmt::format("natively {:.2f} s, exit code {}{}", outcome.seconds, outcome.exit_code,
+                    problem.empty() ? "" : ", and " + problem));
     return outcome;
+  }
+
+  // With the library, which builds what it runs. What this run ends with is right, if it is what a native run
+  // ends with, or 0.
+  void run_first(const RunOutcome& native) {
+    const RunOutcome outcome =
+        run_program({options_.command, environment({}), folder_.file("output"), limit_});
+    if (outcome.exit_code == 0 && !outcome.is_killed) expected_code_ = 0;
+    const std::string problem = check(outcome);
+    if (!problem.empty()) wrong_with_library(problem);
+    if (native.exit_code != expected_code_)
+      say(fmt::format("with the library its exit code is {}", expected_code_));
+  }
+
+  [[noreturn]] static void wrong_with_library(const std::string& problem) {
+    throw Error(ErrorCode::Unsupported, "with the library the program is wrong: " + problem)
+        .fix("run it with KLAP_LOG=info and see what it says");
   }
 
   // The reason why a run is wrong; empty if it is right.
