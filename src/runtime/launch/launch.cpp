@@ -406,7 +406,9 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   const uint64_t to_measure = is_measured ? parent.guard()->operations() : 0;
   if (is_original) {
     if (!context->may_add(to_measure)) return leave_behind_others(parent);
-    return launch_measured_original(launch, measured, next);
+    const Outcome outcome = launch_measured_original(launch, measured, next);
+    // The program did not ask for the trial, so it does not see that it fails.
+    if (outcome.result == CUDA_SUCCESS) return outcome;
   }
   const bool is_work_queue = parent.variant().queues.front().is_work_queue;
   Cut cut =

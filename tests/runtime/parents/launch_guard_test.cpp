@@ -183,6 +183,22 @@ TEST_F(CountedGuardTest, FailuresOfTheDriverOnlyEndTheCount) {
   EXPECT_EQ(1, counted_launches_);
 }
 
+TEST_F(CountedGuardTest, ATrialThatFailsIsNotTheProgramsFailure) {
+  take_ms("2");
+  launch(7, 10);
+  const int before = left("original is tried", "counted");
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:counted=2", 1);
+  forget_calls();
+  const auto result = redirect_launch(launch_of(counted_));
+  unsetenv("FAKE_CUDA_FAIL");
+  EXPECT_EQ(CUDA_SUCCESS, result);
+  EXPECT_EQ((Names{"__klap_counted", "__klap_consumer", "__klap_consumer"}), launched());
+  EXPECT_TRUE(std::ranges::any_of(calls("cuLaunchKernel"), [](const Call& call) {
+    return call["kernel"] == "counted" && call["result"] == "2";
+  })) << "the original was tried";
+  EXPECT_EQ(before, left("original is tried", "counted"));
+}
+
 // After a decision for the original, the next launches are recognised by a few calls.
 class KnownLaunchTest : public LaunchGuardTest {
  protected:
