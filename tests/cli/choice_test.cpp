@@ -35,6 +35,18 @@ TEST(TuneChoice, TakesNothingWithoutRuns) {
   EXPECT_FALSE(choices[0].setting);
 }
 
+TEST(TuneChoice, IsConfirmed) {
+  std::vector<Choice> choices = {
+      {"a", 1, 0, 0.5}, {"b", 1, 0, 0.5}, {"c", 1, 0, 0.5}, {"d", 1, std::nullopt, 1}};
+  confirm(choices, {{{"a", 1.2}, {"b", 1.0}, {"c", 1.0}}}, {{{"a", 0.6}, {"b", 0.99}}});
+  EXPECT_EQ(choices[0].setting, 0u);
+  EXPECT_EQ(choices[0].default_ms, 1.2);
+  EXPECT_EQ(choices[0].best_ms, 0.6);
+  EXPECT_FALSE(choices[1].setting) << "it was luck";
+  EXPECT_FALSE(choices[2].setting) << "it did not run again";
+  EXPECT_FALSE(choices[3].setting);
+}
+
 TEST(TuneConfig, HasATableForEachChoice) {
   const std::vector<Candidate> tried = {{"KLAP_THRESHOLD", "threshold", "64"}};
   const std::string text = config_text({{"_Z1av", 1, 0, 0.5}, {"_Z1bv", 1, std::nullopt, 1}}, tried,

@@ -36,4 +36,14 @@ std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<Setti
   return choices;
 }
 
+void confirm(std::vector<Choice>& choices, const SettingTimes& defaults, const SettingTimes& chosen) {
+  for (Choice& choice : choices) {
+    if (!choice.setting) continue;
+    const auto before = middle_ms(defaults, choice.parent), after = middle_ms(chosen, choice.parent);
+    if (before) choice.default_ms = *before;
+    if (after) choice.best_ms = *after;
+    if (!before || !after || *after > (1 - kLeastGain) * *before) choice.setting.reset();
+  }
+}
+
 }  // namespace klap::tool

@@ -33,4 +33,8 @@ struct Choice {
 constexpr double kLeastGain = 0.03;
 std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<SettingTimes>& settings);
 
+// Gives up the choices that do not save as much in other runs, at the default and with all choices. The best
+// of many settings is often one whose runs were lucky.
+void confirm(std::vector<Choice>& choices, const SettingTimes& defaults, const SettingTimes& chosen);
+
 }  // namespace klap::tool

@@ -111,10 +111,8 @@ class Tuner {
     choose_candidates();
     try_candidates();
     choices_ = choose(defaults.times, times());
-    if (has_choice()) {
-      write_config();
-      check_choices();
-    }
+    if (has_choice()) confirm_choices();
+    if (has_choice()) check_choices();
     report(native, defaults);
   }
 
@@ -261,7 +259,19 @@ class Tuner {
                config_text(choices_, tried_, fmt::format("{}", fmt::join(options_.command, " ")), before));
   }
 
-  // The whole program with and without the choices, in turns. Choices that are wrong together are given up.
+  // Measures the choices together, and the default again. Choices that are wrong together are given up.
+  void confirm_choices() {
+    write_config();
+    const Measured chosen =
+        measure({{"KLAP_CONFIG", fs::absolute(options_.out)}}, "the best settings together");
+    if (chosen.times.empty()) return give_up_choices(chosen.problem);
+    const Measured defaults = measure({}, "the default again");
+    confirm(choices_, defaults.times, chosen.times);
+    if (has_choice()) return write_config();
+    fs::remove(options_.out);
+  }
+
+  // Runs the whole program with and without the choices, in turns.
   void check_choices() {
     const Environment with = environment({{"KLAP_CONFIG", fs::absolute(options_.out)}});
     const Environment without = environment({});
