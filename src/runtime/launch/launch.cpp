@@ -401,10 +401,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
   const bool is_measured = next != LaunchGuard::Next::Variant;
   MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
-  const bool is_original =
-      next == LaunchGuard::Next::MeasuredOriginal || next == LaunchGuard::Next::CheckedOriginal;
   const uint64_t to_measure = is_measured ? parent.guard()->operations() : 0;
-  if (is_original) {
+  if (LaunchGuard::is_original(next)) {
     if (!context->may_add(to_measure)) return leave_behind_others(parent);
     const Outcome outcome = launch_measured_original(launch, measured, next);
     // The program did not ask for the trial, so it does not see that it fails.

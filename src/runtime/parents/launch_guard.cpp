@@ -109,7 +109,7 @@ ptrdiff_t report_offset() {
   return reinterpret_cast<const char*>(&queue.report) - reinterpret_cast<const char*>(&queue);
 }
 
-// Where the launch's queues say where to report.
+// A launch's kernels look here, in its queues, where to report.
 std::vector<CUdeviceptr> report_places(const jit::Variant& variant, const LaunchContext& context) {
   if (variant.queues.front().is_work_queue) return {context.work_queue() + offsetof(KlapWorkQueue, report)};
   std::vector<CUdeviceptr> places;
@@ -260,13 +260,13 @@ void LaunchGuard::begin(const Launch& launch, LaunchContext& context, bool is_wh
   if (sample_->form == Next::CountedVariant && !is_whole) return drop_sample();
   const bool is_counted = sample_->report.words != nullptr;
   if (is_counted) sample_->children_before = children_in(sample_->report);
-  if (is_counted && !context.reports() && !sample_->is_original())
+  if (is_counted && !context.reports() && !is_original(sample_->form))
     sample_->places = report_places(variant_, context);
   const bool is_reported = report_to(sample_->report.address, sample_->places, launch.stream);
   if (!record(sample_->before, launch.stream) || !is_reported) drop_sample();
 }
 
-void LaunchGuard::end(const Launch& launch, LaunchContext& /*context*/, bool succeeded) {
+void LaunchGuard::end(const Launch& launch, bool succeeded) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
   if (!sample_) return;
@@ -317,7 +317,7 @@ void LaunchGuard::collect(uint64_t context_id) {
 
 void LaunchGuard::take_result(GuardChoice& choice, const Sample& sample, double ms) {
   const bool was_decided = choice.is_decided();
-  if (sample.is_original()) {
+  if (is_original(sample.form)) {
     choice.original_took(ms);
   } else {
     // Launches that were made meanwhile may be counted here too, which is more than there were.

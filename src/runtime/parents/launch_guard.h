@@ -41,10 +41,14 @@ class LaunchGuard {
   LaunchGuard(const LaunchGuard&) = delete;
   LaunchGuard& operator=(const LaunchGuard&) = delete;
 
+  // True if the program's own kernel is measured.
+  static bool is_original(Next next) {
+    return next == Next::MeasuredOriginal || next == Next::CheckedOriginal;
+  }
   // True if a launch that is measured does not count its children, as their reports would take long beside
   // it.
   [[nodiscard]] bool counts_apart() const;
-  // That measuring or counting a launch puts into its stream, at most.
+  // The number of operations that measuring or counting a launch puts into its stream, at most.
   [[nodiscard]] uint64_t operations() const;
   // How the launch is to be made. `most_children` as in GuardChoice. If it is to be measured or counted, a
   // MeasuredLaunch has to follow. `context` is that of the launch's stream, whose mutex the caller holds.
@@ -93,14 +97,11 @@ class LaunchGuard {
     ReportSlot report;                // of its children, none if they are not counted
     std::vector<CUdeviceptr> places;  // where its queues say where to report
     uint64_t children_before = 0;
-    [[nodiscard]] bool is_original() const {
-      return form == Next::MeasuredOriginal || form == Next::CheckedOriginal;
-    }
     uint32_t launches_elsewhere = 0;
   };
   friend class MeasuredLaunch;
   void begin(const Launch& launch, LaunchContext& context, bool is_whole);
-  void end(const Launch& launch, LaunchContext& context, bool succeeded);
+  void end(const Launch& launch, bool succeeded);
   template <class MayRun>
   bool knows(const Launch& launch, Next next, const MayRun& may_run) {
     if (!known_.may_know()) return false;
@@ -160,7 +161,7 @@ class MeasuredLaunch {
     if (guard_ != nullptr) guard_->begin(launch_, context_, is_whole);
   }
   void end(bool succeeded) {
-    if (LaunchGuard* const guard = std::exchange(guard_, nullptr)) guard->end(launch_, context_, succeeded);
+    if (LaunchGuard* const guard = std::exchange(guard_, nullptr)) guard->end(launch_, succeeded);
   }
 
  private:
