@@ -43,6 +43,7 @@ TEST(TuneChoice, IsConfirmed) {
   EXPECT_EQ(choices[0].default_ms, 1.2);
   EXPECT_EQ(choices[0].best_ms, 0.6);
   EXPECT_FALSE(choices[1].setting) << "it was luck";
+  EXPECT_EQ(choices[1].best_ms, 1.0);
   EXPECT_FALSE(choices[2].setting) << "it did not run again";
   EXPECT_FALSE(choices[3].setting);
 }

@@ -91,6 +91,18 @@ TEST_F(Tune, TakesAProgramThatIsWrongNatively) {
               HasSubstr("with the library the program is wrong: exit code 1 instead of 0"));
 }
 
+// The program is wrong with every config file, and so with what was chosen.
+TEST_F(Tune, KeepsTheFileThatIsThere) {
+  write("klap.toml", "[defaults]\nlauncher = \"host\"\n");
+  std::vector<std::string> program = {"sh", "-c", "[ -n \"$KLAP_CONFIG\" ] && exit 3; exec \"$@\"", "sh"};
+  program.insert(program.end(), micro_.begin(), micro_.end());
+  const Result result = tune({"--json"}, program);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the settings together are wrong (exit code 3 instead of 0)"));
+  EXPECT_EQ(result.json()["config"], nullptr);
+  EXPECT_EQ(read(path("klap.toml")), "[defaults]\nlauncher = \"host\"\n");
+}
+
 TEST_F(Tune, HasRunsChecked) {
   EXPECT_EQ(tune({"--seconds", "1", "--check", "grep -q right \"$1\""}, micro_).exit_code, 0);
   const Result result = tune({"--check", "grep -q nonsense \"$1\""}, micro_);

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace klap::tool {
+
+double middle(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : values[(values.size() - 1) / 2];
+}
 
 std::optional<double> middle_ms(const SettingTimes& times, const std::string& parent) {
   std::vector<double> found;
@@ -11,9 +17,7 @@ std::optional<double> middle_ms(const SettingTimes& times, const std::string& pa
     if (const auto of_parent = run.find(parent); of_parent != run.end()) found.push_back(of_parent->second);
   }
   if (found.empty()) return std::nullopt;
-  const auto middle = found.begin() + static_cast<std::ptrdiff_t>((found.size() - 1) / 2);
-  std::ranges::nth_element(found, middle);
-  return *middle;
+  return middle(std::move(found));
 }
 
 std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<SettingTimes>& settings) {
@@ -42,7 +46,9 @@ void confirm(std::vector<Choice>& choices, const SettingTimes& defaults, const S
     const auto before = middle_ms(defaults, choice.parent), after = middle_ms(chosen, choice.parent);
     if (before) choice.default_ms = *before;
     if (after) choice.best_ms = *after;
-    if (!before || !after || *after > (1 - kLeastGain) * *before) choice.setting.reset();
+    if (before && after && *after <= (1 - kLeastGain) * *before) continue;
+    choice.setting.reset();
+    choice.best_ms = choice.default_ms;
   }
 }
 

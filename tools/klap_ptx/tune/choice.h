@@ -19,6 +19,9 @@ using ParentTimes = std::map<std::string, double>;
 // The times of all right runs with one setting.
 using SettingTimes = std::vector<ParentTimes>;
 
+// The middle one; 0 if there is none.
+double middle(std::vector<double> values);
+
 // The middle time of the parent's launches; nothing where no run made one.
 std::optional<double> middle_ms(const SettingTimes& times, const std::string& parent);
 

@@ -7,12 +7,9 @@
 // `explain` tells beforehand.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -113,6 +110,7 @@ class Tuner {
     choices_ = choose(defaults.times, times());
     if (has_choice()) confirm_choices();
     if (has_choice()) check_choices();
+    if (has_choice()) write_config(options_.out);
     report(native, defaults);
   }
 
@@ -140,8 +138,8 @@ class Tuner {
     return outcome;
   }
 
-  // With the library, which builds what it runs. What this run ends with is right, if it is what a native run
-  // ends with, or 0.
+  // The first run with the library, which builds what it runs. Its exit code is right if it is that of a
+  // native run, or 0.
   void run_first(const RunOutcome& native) {
     const RunOutcome outcome =
         run_program({options_.command, environment({}), folder_.file("output"), limit_});
@@ -197,7 +195,7 @@ class Tuner {
     return measured;
   }
 
-  // From the statistics of the last run.
+  // The statistics of the last run have them.
   [[nodiscard]] ParentTimes parent_times() const {
     ParentTimes times;
     if (!fs::exists(folder_.file("stats.json"))) return times;
@@ -226,11 +224,11 @@ class Tuner {
   }
 
   void try_candidates() {
+    const double first_begin = elapsed();
     for (size_t i = 0; i < tried_.size(); ++i) {
       const double begin = elapsed();
       // The last two sets of runs compare the whole program.
-      const double each = i == 0 ? 0 : (begin - first_begin_) / static_cast<double>(i);
-      if (i == 0) first_begin_ = begin;
+      const double each = i == 0 ? 0 : (begin - first_begin) / static_cast<double>(i);
       if (begin + 3 * each > options_.seconds) {
         not_tried_ = tried_.size() - i;
         tried_.resize(i);
@@ -239,8 +237,8 @@ class Tuner {
       const Candidate& candidate = tried_[i];
       measured_.push_back(
           measure({{std::string(candidate.variable), std::string(candidate.value)}}, candidate.text()));
-      const double left = (elapsed() - first_begin_) / static_cast<double>(i + 1) *
-                          static_cast<double>(tried_.size() - i - 1);
+      const double left =
+          (elapsed() - first_begin) / static_cast<double>(i + 1) * static_cast<double>(tried_.size() - i - 1);
       say(fmt::format("[{}/{}] {}: {:.1f} s, about {:.0f} s to go", i + 1, tried_.size(), candidate.text(),
                       elapsed() - begin, std::min(left, options_.seconds - elapsed())));
     }
@@ -252,28 +250,29 @@ class Tuner {
     return out;
   }
 
-  void write_config() const {
+  // The file that is asked for may be there, and may be the one in force. So it is written once, at the end.
+  void write_config(const std::string& file) const {
     const char* const given = std::getenv("KLAP_CONFIG");
     const std::string before = given != nullptr && fs::exists(given) ? read_file(given) : "";
-    write_file(options_.out,
+    write_file(file,
                config_text(choices_, tried_, fmt::format("{}", fmt::join(options_.command, " ")), before));
+  }
+
+  [[nodiscard]] Environment with_choices() const {
+    write_config(folder_.file("klap.toml"));
+    return {{"KLAP_CONFIG", folder_.file("klap.toml")}};
   }
 
   // Measures the choices together, and the default again. Choices that are wrong together are given up.
   void confirm_choices() {
-    write_config();
-    const Measured chosen =
-        measure({{"KLAP_CONFIG", fs::absolute(options_.out)}}, "the best settings together");
+    const Measured chosen = measure(with_choices(), "the best settings together");
     if (chosen.times.empty()) return give_up_choices(chosen.problem);
-    const Measured defaults = measure({}, "the default again");
-    confirm(choices_, defaults.times, chosen.times);
-    if (has_choice()) return write_config();
-    fs::remove(options_.out);
+    confirm(choices_, measure({}, "the default again").times, chosen.times);
   }
 
   // Runs the whole program with and without the choices, in turns.
   void check_choices() {
-    const Environment with = environment({{"KLAP_CONFIG", fs::absolute(options_.out)}});
+    const Environment with = environment(with_choices());
     const Environment without = environment({});
     for (uint32_t i = 0; i <= options_.runs; ++i) {
       for (const bool is_tuned : {false, true}) {
@@ -289,16 +288,10 @@ class Tuner {
   void give_up_choices(const std::string& problem) {
     say(fmt::format("the settings together are wrong ({}), so none is written", problem));
     for (Choice& choice : choices_) choice.setting.reset();
-    fs::remove(options_.out);
   }
 
   [[nodiscard]] bool has_choice() const {
     return std::ranges::any_of(choices_, [](const Choice& choice) { return choice.setting.has_value(); });
-  }
-
-  static double middle(std::vector<double> values) {
-    std::ranges::sort(values);
-    return values.empty() ? 0 : values[(values.size() - 1) / 2];
   }
 
   void report(const RunOutcome& native, const Measured& defaults) const {
@@ -336,7 +329,7 @@ class Tuner {
       kernels.back()["value"] = tried_[*choice.setting].value;
     }
     return {{"command", options_.command},
-            {"config", options_.out},
+            {"config", has_choice() ? nlohmann::json(options_.out) : nlohmann::json()},
             {"seconds",
              {{"all", elapsed()},
               {"native", native.seconds},
@@ -356,7 +349,6 @@ class Tuner {
   std::chrono::duration<double> limit_{};
   std::vector<Candidate> tried_;
   size_t not_tried_ = 0;
-  double first_begin_ = 0;
   std::vector<Measured> measured_;  // of those that were tried
   std::vector<Choice> choices_;
   std::vector<double> default_seconds_, tuned_seconds_;
