@@ -5,6 +5,7 @@
 
 #include "analysis/graph/module_constants.h"
 #include "analysis/inline/copy_loops.h"
+#include "analysis/inline/early_requests.h"
 #include "analysis/inline/sunk_computations.h"
 #include "analysis/launches/calls.h"
 #include "analysis/launches/copy_calls.h"
@@ -12,6 +13,7 @@
 #include "ptx/edit.h"
 #include "transform/text/inliner.h"
 #include "transform/text/lifted_computations.h"
+#include "transform/text/moved_requests.h"
 #include "transform/text/unroller.h"
 
 namespace klap::jit {
@@ -77,24 +79,39 @@ const ptx::Module& ParsedUnit::unrolled() {
   return *unrolled_;
 }
 
-const ptx::Module* ParsedUnit::module() {
-  if (inlined_) return &*inlined_;
-  if (is_inlined_) return unrolled_ ? &*unrolled_ : lifted_ ? &*lifted_ : original();
-  if (original() == nullptr) return nullptr;
-  is_inlined_ = true;
-  const ptx::Module* const unit = &unrolled();
-  if (unit_.is_device_runtime || !analysis::may_inline(*unit)) return unit;
+const ptx::Module& ParsedUnit::inlined() {
+  const ptx::Module& unit = unrolled();
+  if (unit_.is_device_runtime || !analysis::may_inline(unit)) return unit;
   analysis::KernelNames own;
-  if (!launched_) analysis::add_launched(*unit, own);
-  const auto kernels = analysis::kernels_to_inline(*unit, launched_ ? launched_() : own);
+  if (!launched_) analysis::add_launched(unit, own);
+  const auto kernels = analysis::kernels_to_inline(unit, launched_ ? launched_() : own);
   if (kernels.empty()) return unit;
-  inlined_ = transform::with_inlined_calls(*unit, kernels);
-  return &*inlined_;
+  inlined_ = transform::with_inlined_calls(unit, kernels);
+  return *inlined_;
+}
+
+const ptx::Module& ParsedUnit::moved() {
+  const ptx::Module& unit = inlined();
+  if (unit_.is_device_runtime || !unit_.launches) return unit;
+  const LaunchNames names = analysis::launch_names(unit);
+  std::vector<analysis::EarlyRequest> early;
+  for (const ptx::Function& f : unit.functions) {
+    if (f.is_definition && analysis::may_launch(unit, f, names))
+      std::ranges::copy(analysis::find_early_requests(unit, f), std::back_inserter(early));
+  }
+  if (early.empty()) return unit;
+  moved_ = transform::with_moved_requests(unit, early);
+  return *moved_;
+}
+
+const ptx::Module* ParsedUnit::module() {
+  if (module_ == nullptr && original() != nullptr) module_ = &moved();
+  return module_;
 }
 
 bool ParsedUnit::is_expanded(const ptx::Function& function) {
   if (!inlined_ || function.kind == ptx::FunctionKind::Entry) return false;
-  if (!in_use_) in_use_ = analysis::functions_in_use(*inlined_);
+  if (!in_use_) in_use_ = analysis::functions_in_use(*module());
   return !in_use_->contains(function.name);
 }
 

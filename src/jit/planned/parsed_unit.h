@@ -21,7 +21,8 @@ namespace klap::jit {
 //
 // What is analysed, and what variants are made from, is the unit with computations moved out of calls' scopes
 // (analysis/inline/sunk_computations.h), with copies of large arguments expanded
-// (analysis/inline/copy_loops.h), and then some called functions in its kernels (analysis/inline/inlining.h).
+// (analysis/inline/copy_loops.h), with some called functions in its kernels (analysis/inline/inlining.h), and
+// then with buffers asked for where they are filled (analysis/inline/early_requests.h).
 // What stands for the program's own code is the unit as it is.
 class ParsedUnit {
  public:
@@ -33,7 +34,7 @@ class ParsedUnit {
   [[nodiscard]] const Unit& unit() const { return unit_; }
   // The unit as the program has it. Null when it carries no PTX. Throws Error(Parse).
   [[nodiscard]] const ptx::Module* original();
-  // The original with its copy loops unrolled and its calls inlined; the original itself if it has neither.
+  // The unit as it is analysed; the original itself if nothing in it is changed for that.
   [[nodiscard]] const ptx::Module* module();
   // True for a function of module() that no code of the unit gets to any more.
   [[nodiscard]] bool is_expanded(const ptx::Function& function);
@@ -45,13 +46,17 @@ class ParsedUnit {
   const ptx::Module& lifted();
   // lifted() with copies expanded.
   const ptx::Module& unrolled();
+  // unrolled() with calls inlined.
+  const ptx::Module& inlined();
+  // inlined() with calls for buffers moved.
+  const ptx::Module& moved();
 
   const Unit& unit_;
   uint32_t sm_;
   LaunchedKernels launched_;
   Names disputed_;  // -> ptx::Module::disputed
-  std::optional<ptx::Module> original_, lifted_, unrolled_, inlined_;
-  bool is_inlined_ = false;  // whether that was tried
+  std::optional<ptx::Module> original_, lifted_, unrolled_, inlined_, moved_;
+  const ptx::Module* module_ = nullptr;  // one of these, once it is found
   std::optional<std::set<std::string_view>> in_use_;
   std::string made_for_;
 };
