@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace klap::differential {
 
@@ -57,10 +58,20 @@ const std::vector<Case>& all_cases() {
   return cases;
 }
 
-std::vector<std::string> case_names() {
+std::vector<std::string> case_names(std::string_view prefix, std::string_view file) {
   std::vector<std::string> names;
-  for (const Registered& r : sorted()) names.push_back(r.name);
+  for (const Registered& r : sorted()) {
+    if (r.name.starts_with(prefix) && (file.empty() || r.file == file)) names.push_back(r.name);
+  }
   return names;
+}
+
+std::vector<std::string> case_files(std::string_view prefix) {
+  std::set<std::string> files;
+  for (const Registered& r : sorted()) {
+    if (r.name.starts_with(prefix)) files.insert(r.file);
+  }
+  return {files.begin(), files.end()};
 }
 
 const Case* find_case(const std::string& name) {

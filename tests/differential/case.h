@@ -22,6 +22,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace klap::differential {
@@ -213,9 +214,10 @@ class Builder {
 
 // All of them, by name.
 const std::vector<Case>& all_cases();
-// In the same order. Making a case takes the time of its reference, so only cases that are asked for are
-// made.
-std::vector<std::string> case_names();
+// In the same order those whose names begin so, of that PTX file if one is given, and the files of these.
+// Making a case takes the time of its reference, so only cases that are asked for are made.
+std::vector<std::string> case_names(std::string_view prefix = "", std::string_view file = "");
+std::vector<std::string> case_files(std::string_view prefix);
 const Case* find_case(const std::string& name);
 
 // Used by KLAP_CASE only: a function that fills in a case, called when the case is first asked for.

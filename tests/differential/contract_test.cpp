@@ -29,7 +29,7 @@ namespace {
 constexpr uint64_t kSchedules = 6;  // which the seeds go through in turn (device.cpp)
 constexpr size_t kLeastRows = 150;
 
-bool is_contract(const std::string& name) { return name.starts_with("contract_"); }
+constexpr std::string_view kContract = "contract_";  // begins the names of the cases that are made for it
 
 // ---- the table ----
 
@@ -115,7 +115,7 @@ TEST(ContractTable, HasARowForEachCase) {
   for (const Case& c : all_cases()) {
     if (!c.contract.empty()) ++rows;
     EXPECT_EQ(c.contract.empty(), c.form.empty()) << c.name;
-    EXPECT_TRUE(!is_contract(c.name) || !c.contract.empty()) << c.name;
+    EXPECT_TRUE(!c.name.starts_with(kContract) || !c.contract.empty()) << c.name;
   }
   EXPECT_GE(rows, kLeastRows);
 }
@@ -127,23 +127,13 @@ struct FileOfRows {
   const Configuration* configuration = nullptr;
 };
 
-std::vector<std::string> cases_of(const std::string& file) {
-  std::vector<std::string> names;
-  for (const Case& c : all_cases()) {
-    if (is_contract(c.name) && c.file == file) names.push_back(c.name);
-  }
-  return names;
-}
-
 // The executor works over grids that the host launches. In the full run the other forms have their turn, too.
 std::vector<FileOfRows> files_of_rows() {
   std::vector<FileOfRows> all;
   for (const Configuration& configuration : configurations()) {
     if (configuration.is_gpu) continue;
     if (!KLAP_FULL_TESTS && configuration.is_preloaded && configuration.name != "grid-host") continue;
-    for (const auto& [file, rows] : rows_by_file()) {
-      if (is_contract(rows.front()->name)) all.push_back({file, &configuration});
-    }
+    for (const std::string& file : case_files(kContract)) all.push_back({file, &configuration});
   }
   return all;
 }
@@ -180,7 +170,7 @@ TEST_P(ContractCases, EqualTheReferenceUnderEverySchedule) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   Work work;
   work.configuration = *GetParam().configuration;
-  work.cases = cases_of(GetParam().file);
+  work.cases = case_names(kContract, GetParam().file);
   const Seeds seeds = seeds_of(GetParam().file, work.configuration);
   work.first_seed = seeds.first;
   work.last_seed = seeds.last;

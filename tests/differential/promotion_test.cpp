@@ -61,13 +61,7 @@ std::string expected_mode(const std::string& kernel, const std::string& setting)
   return kModes[std::min(best, asked)] + (launches(setting) ? kByLaunches : "");
 }
 
-std::vector<std::string> chains() {
-  std::vector<std::string> names;
-  for (const Case& c : all_cases()) {
-    if (c.name.starts_with("chain_")) names.push_back(c.name);
-  }
-  return names;
-}
+std::vector<std::string> chains() { return case_names("chain_"); }
 
 class Promotion : public testing::TestWithParam<std::string> {
  protected:
