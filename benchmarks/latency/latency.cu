@@ -44,20 +44,20 @@ __global__ void loop(int* words, int steps, unsigned long long* lost) {
   }
 }
 
-__global__ void store_number(int* words, int step) { words[step] = step + 1; }
-
-// Joins the fork: the last word is stored only if all others are there.
-__global__ void store_last(int* words, int steps) {
-  int stored = 0;
-  for (int step = 0; step < steps; ++step) stored += words[step] == step + 1 ? 1 : 0;
-  words[steps] = stored + 1;
+// The last word counts the others.
+__global__ void store_and_count(int* words, int step, int steps) {
+  words[step] = step + 1;
+  atomicAdd(words + steps, 1);
 }
+
+// Joins the fork: what it stores is right only if all others are counted.
+__global__ void store_last(int* words, int steps) { words[steps] = words[steps] + 1; }
 
 template <bool kCount>
 __global__ void __launch_bounds__(kMostThreads) fork(int* words, unsigned long long* lost) {
   const int step = static_cast<int>(threadIdx.x);
   const int steps = static_cast<int>(blockDim.x);
-  store_number<<<1, 1, 0, cudaStreamFireAndForget>>>(words, step);
+  store_and_count<<<1, 1, 0, cudaStreamFireAndForget>>>(words, step, steps);
   bench::count_if_lost<kCount>(lost);
   if (step != 0) return;
   store_last<<<1, 1, 0, cudaStreamTailLaunch>>>(words, steps);
