@@ -84,7 +84,7 @@ find_toolkit() {
 configure_and_build() {
   # Tests and programs are compiled several files at a time, all with precompiled headers: half as long in all.
   # The layers are compiled file by file unless "$@" says otherwise: after that, an edit costs little.
-  local options=(-DCMAKE_UNITY_BUILD=ON -DKLAP_PRECOMPILE_HEADERS=ON -DKLAP_UNITY_LAYERS=OFF "$@") log
+  local options=(-DCMAKE_UNITY_BUILD=ON -DKLAP_PRECOMPILE_HEADERS=ON -DKLAP_UNITY_LAYERS=OFF -DKLAP_QUICK_BUILD=OFF "$@") log
   [ -d "$carried" ] && options+=("-DCMAKE_PREFIX_PATH=$carried")
   cd "$root" || fail "cannot enter $root"
   log="$(cmake --preset release "${options[@]}" 2>&1)" || fail "configuring failed:"$'\n'"$log"

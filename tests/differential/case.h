@@ -79,7 +79,8 @@ struct Site {
   std::string left_on_device;
   // Where it is left under launcher "host" only; empty: it is not; "rewritten": where `left` holds elsewhere.
   std::string left_on_host;
-  // At granularity warp: "rewritten", the reason, or "some" of several sites, where that differs from `left`.
+  // At granularity warp: "rewritten", the reason, "any" of several, or "some" of several sites rewritten,
+  // where that differs from `left`.
   std::string by_warp = {};
   // Where it is left at granularity block and multiblock only.
   std::string left_by_group = {};
@@ -183,7 +184,7 @@ class Builder {
   void otherwise_on_device(const std::string& reason) { case_.sites.back().left_on_device = reason; }
   // The last named parent, which is left otherwise, is executed where the executor can be had.
   void executed() { case_.sites.back().left_on_host = "rewritten"; }
-  // The verdict on the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
+  // The verdict on the last named parent's sites at granularity warp: see Site::by_warp.
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   // The reason why the last named parent is left where groups of its blocks launch apart.
   void left_by_group(const std::string& reason) { case_.sites.back().left_by_group = reason; }

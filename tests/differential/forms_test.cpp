@@ -96,6 +96,7 @@ const std::vector<Form>& forms() {
       {"arguments that take a branch, a loop or a call to compute",
        {"computed_by_branch", "computed_by_call", "computed_by_loop", "computed_in_recursion"}},
       {"the same, in launches that are refused", {"computed_and_refused"}},
+      {"arguments that count, in launches that are refused", {"counted_and_refused"}},
       {"several launch sites in one kernel",
        {"three_sites_in_order", "two_sites", "sites_ordered_by_barrier", "sites_unlike",
         "groups_of_several_sites", "descendants"}},

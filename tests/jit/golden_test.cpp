@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 
 #include "assembled.h"
+#include "in_turn.h"
 #include "jit/inspect.h"
 #include "jit/module.h"
 #include "ptx/tree.h"
@@ -146,18 +146,6 @@ TEST_P(GoldenFile, IsLeftWhereTheConfigurationSaysSo) {
 }
 
 constexpr std::array kArchitectures = {80, 90, 100};
-
-// Whose turn it is of what is not all done for each file.
-size_t turn_of(const std::filesystem::path& file) {
-  const std::string name = file.stem().string();
-  return std::accumulate(name.begin(), name.end(), size_t{0});
-}
-
-// All of these in the full run, else one, for every file another one.
-template <class What>
-std::vector<What> in_turn(const std::filesystem::path& file, const std::vector<What>& all) {
-  return KLAP_FULL_TESTS ? all : std::vector<What>{all[turn_of(file) % all.size()]};
-}
 
 // In the full run all architectures in each form of each file; else one, another one in each form of the
 // file, so that every file is made for all of them.

@@ -9,6 +9,7 @@
 
 #include "assembled.h"
 #include "container/elf64.h"
+#include "in_turn.h"
 #include "jit/compile/toolchain.h"
 #include "jit/module.h"
 #include "jit/optimise/optimisations.h"
@@ -96,10 +97,8 @@ void expect_linked_with_originals_untouched(const fs::path& path, Launcher launc
 }
 
 TEST_P(RealProgram, LinksWithItsOriginalsUntouched) {
-  expect_linked_with_originals_untouched(GetParam(), Launcher::Host);
-}
-TEST_P(RealProgram, LinksWithItsOriginalsUntouchedWhereParentsLaunch) {
-  expect_linked_with_originals_untouched(GetParam(), Launcher::Device);
+  for (const Launcher launcher : test::in_turn<Launcher>(GetParam(), {Launcher::Host, Launcher::Device}))
+    expect_linked_with_originals_untouched(GetParam(), launcher);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RealProgram, testing::ValuesIn(programs()),

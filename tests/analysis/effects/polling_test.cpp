@@ -181,5 +181,39 @@ TEST(Polling, OfSharedMemoryIsNotForChildren) {
   EXPECT_TRUE(waits(until("ld.volatile.u32 %r9, [%rd1];"), WaitsFor::Children)) << "it may be any";
 }
 
+// A search that appends what it finds to a list, by generic addresses. Whether the list is in shared memory
+// depends on what the kernel's own code names.
+TEST(Polling, NotByTheSharedMemoryOfAnotherKernel) {
+  const std::string search =
+      "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.u64 %rd3, [%rd1]; mov.u32 %r1, 0; "
+      "L: atom.global.cas.b32 %r2, [%rd2], -1, %r1; setp.ne.s32 %p1, %r2, -1; @%p1 bra N; st.u32 [%rd1+8], "
+      "%r1; "
+      "N: add.s32 %r1, %r1, 1; ld.global.u32 %r3, [%rd3]; setp.lt.s32 %p2, %r1, %r3; @%p2 bra L; ret;";
+  const auto found = [](const std::string& text) {
+    const Kernel k(text, "k");
+    return Waiting(k.module, k.facts->flow, k.facts->data, WaitsFor::Anybody).find().has_value();
+  };
+  const auto with_kernel = [&](const std::string& body, const std::string& other) {
+    std::string text = kernel_text(body);
+    text.insert(text.find(".visible"), ".shared .align 4 .b8 list[64];\n");
+    return text + other;
+  };
+  const std::string other = ".visible .entry o() { .reg .b32 %r<2>; ld.shared.u32 %r1, [list]; ret; }\n";
+  EXPECT_FALSE(found(with_kernel(search, other)));
+  EXPECT_TRUE(found(with_kernel("mov.u64 %rd4, list; " + search, other)));
+  EXPECT_TRUE(found(with_kernel("ld.shared.u32 %r9, [0]; " + search, other)));
+  // A function that is called may have some, and one of another unit may return an address there.
+  const std::string function = ".func f() { .reg .b32 %r<2>; ld.shared.u32 %r1, [list]; ret; }\n";
+  const auto with_function = [&](const std::string& body, const std::string& before) {
+    std::string text = with_kernel(body, other);
+    return text.insert(text.find(".visible"), before);
+  };
+  EXPECT_FALSE(found(with_function(search, function)));
+  EXPECT_TRUE(found(with_function("call f; " + search, function)));
+  EXPECT_TRUE(found(with_function("mov.u64 %rd5, f; " + search, function)));
+  EXPECT_TRUE(found(with_function("proto: .callprototype _ (); call %rd3, proto; " + search, function)));
+  EXPECT_TRUE(found(with_function("call f; " + search, ".extern .func f();\n")));
+}
+
 }  // namespace
 }  // namespace klap::test

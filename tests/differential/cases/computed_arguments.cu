@@ -65,12 +65,17 @@ extern "C" __global__ void tree_parent(int* cells, int first, int n) {
   tree_parent<<<1, 1, 0, cudaStreamFireAndForget>>>(cells, first + leaves(n - 1), n - 2);
 }
 
-// CUDA computes no argument of a launch that it refuses, as those of no block.
+// CUDA computes the arguments of a launch that it refuses, too, as of one without blocks.
 extern "C" __global__ void refused_parent(int* cells, int* values, int n) {
   const int t = threadIdx.x;
   int value = n;
   add<<<t % 3 == 0 ? 0 : 2, 32>>>(cells + t * kRow, kRow, (value = common_divisor(t + 1, n)));
   values[t] = value;
+}
+
+extern "C" __global__ void ticket_parent(int* cells, int* tickets) {
+  const int t = threadIdx.x;
+  add<<<t % 3 == 0 ? 0 : 2, 32>>>(cells, kRow, 1 + (atomicAdd(tickets, 1) < 0));
 }
 
 #else
@@ -120,17 +125,26 @@ KLAP_CASE(computed_in_recursion, "the second launch of a node gets the place of 
   c.by_warp("child-launches");
 }
 
-KLAP_CASE(computed_and_refused, "the arguments of a launch that is refused are computed all the same") {
+KLAP_CASE(computed_and_refused, "the arguments of a launch that is refused are not computed") {
   constexpr int kNumber = 60;
   std::vector<int> launched, values;
   for (int t = 0; t < kThreads; ++t) {
-    values.push_back(t % 3 == 0 ? kNumber : common_divisor(t + 1, kNumber));
+    values.push_back(common_divisor(t + 1, kNumber));
     launched.push_back(t % 3 == 0 ? 0 : values.back());
   }
   const auto cells = add_rows(c, launched);
   const auto kept = c.buffer("values", std::vector<int>(kThreads), values);
   c.launch("refused_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(kept), kNumber);
   c.left("refused_parent", "not-understood");
+}
+
+KLAP_CASE(counted_and_refused, "a launch that is refused does not count in its arguments") {
+  int launched = 0;
+  for (int t = 0; t < kThreads; ++t) launched += t % 3 == 0 ? 0 : 1;
+  const auto cells = add_rows(c, {launched});
+  const auto tickets = c.buffer("tickets", std::vector<int>{0}, std::vector<int>{kThreads});
+  c.launch("ticket_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(tickets));
+  c.rewritten("ticket_parent");
 }
 
 #endif

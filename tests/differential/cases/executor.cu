@@ -175,9 +175,9 @@ using klap::differential::Builder;
 
 std::vector<int> empty_log() { return std::vector<int>(400); }
 
-void executed(Builder& c, const char* parent, const char* on_device) {
+void executed(Builder& c, const char* parent, const char* on_device, const char* by_warp = nullptr) {
   c.left_on_device(parent, on_device);
-  c.by_warp(on_device);
+  c.by_warp(by_warp != nullptr ? by_warp : on_device);
 }
 
 void halves(int* log, int begin, int end) {
@@ -369,7 +369,7 @@ KLAP_CASE(executed_thread_streams, "a thread's stream does not wait for a subtre
   }
   const auto of_logs = c.buffer("logs", std::vector<int>(logs.size()), logs);
   c.launch("thread_streams", {1, 1, 1}, {kThreads, 1, 1}, c.address(of_logs));
-  executed(c, "thread_streams", "child-launches");
+  executed(c, "thread_streams", "child-launches", "stream-unsupported");
 }
 
 KLAP_CASE(executed_streams,

@@ -345,7 +345,7 @@ KLAP_CASE(forks_twice, "two launches of a thread lose their order") {
     step_columns(is, 2);
   });
   c.launch("forks_twice", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells), kRounds);
-  executed(c, "forks_twice");
+  executed(c, "forks_twice", "stream-unsupported", "some");
 }
 
 KLAP_CASE(forks_twice_of_thread, "two launches of a thread's own stream lose their order") {
@@ -418,7 +418,7 @@ KLAP_CASE(forks_partial_sums, "a grid sees a sum that no order of the stream giv
   const auto of_sums = c.buffer("sums", Cells(kRounds), Cells(kRounds));
   const auto errors = c.buffer("errors", Cells(1), Cells(1));
   c.launch("partial_sums", {1, 1, 1}, {kThreads, 1, 1}, c.address(of_sums), c.address(errors), kRounds);
-  executed(c, "partial_sums");
+  executed(c, "partial_sums", "stream-unsupported", "some");
 }
 
 #endif
