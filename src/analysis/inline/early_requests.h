@@ -39,7 +39,7 @@ struct EarlyRequest {
   const ptx::Statement* without_buffer = nullptr;
 };
 
-// Those of a function, in text order. Throws Error(Parse) as ControlFlow does.
+// Returns those of a function, in text order. Throws Error(Parse) as ControlFlow does.
 std::vector<EarlyRequest> find_early_requests(const ptx::Module& module, const ptx::Function& function);
 
 }  // namespace klap::analysis
