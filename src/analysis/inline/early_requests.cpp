@@ -130,7 +130,7 @@ class RequestSearch {
     return filling;
   }
 
-  // What is moved, and over what.
+  // A request that is moved, and what it is moved over.
   struct Move {
     uint32_t call = 0, test = 0, branch = 0;
     uint32_t without = 0;  // the block in which a thread without a buffer goes on
