@@ -29,6 +29,8 @@ class KernelValues {
   }
   // A register or an immediate.
   std::string print(const Expression& e) { return expressions_.print(e); }
+  // Whether code chooses between two values by a branch.
+  void use_branches(bool uses) { expressions_.use_branches(uses); }
   // The registers of a special register such as tid.x, and of indices and extents made of those.
   std::string special(const char* what, uint32_t axis);
   // The index counted through: (z * extent_y + y) * extent_x + x

@@ -100,7 +100,15 @@ std::string ExpressionPrinter::print(const Expression& e) {
       const std::string a = print(e.operands[1]), b = print(e.operands[2]);
       const std::string p = code_.new_register('p'), into = code_.new_register('r');
       code_.emit("setp.ne.s32 \t{}, {}, 0;", p, c);
-      code_.emit("selp.b32 \t{}, {}, {}, {};", into, a, b, p);
+      if (branches_) {
+        const std::string chosen = code_.new_label();
+        code_.emit("mov.b32 \t{}, {};", into, a);
+        code_.emit("@{} bra \t{};", p, chosen);
+        code_.emit("mov.b32 \t{}, {};", into, b);
+        code_.place(chosen);
+      } else {
+        code_.emit("selp.b32 \t{}, {}, {}, {};", into, a, b, p);
+      }
       return into;
     }
     default:

@@ -47,6 +47,8 @@ class ExpressionPrinter {
   ExpressionPrinter(Code& code, Leaf leaf) : code_(code), leaf_(std::move(leaf)) {}
   // A register or an immediate.
   std::string print(const Expression& e);
+  // Whether code chooses between two values by a branch.
+  void use_branches(bool uses) { branches_ = uses; }
 
  private:
   std::string in_register(const std::string& operand);
@@ -56,6 +58,7 @@ class ExpressionPrinter {
 
   Code& code_;
   Leaf leaf_;
+  bool branches_ = false;
 };
 
 }  // namespace klap::differential::random
