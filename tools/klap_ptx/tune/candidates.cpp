@@ -20,6 +20,8 @@ const std::vector<Candidate>& candidates() {
                                              {"KLAP_OPTIMISE", "optimise", "unroll=8"},
                                              {"KLAP_OPTIMISE", "optimise", "split_iterations=all"},
                                              {"KLAP_OPTIMISE", "optimise", "-flatten"},
+                                             {"KLAP_OPTIMISE", "optimise", "-occupancy"},
+                                             {"KLAP_OPTIMISE", "optimise", "-pack_blocks"},
                                              {"KLAP_PROMOTION", "promotion", "PA"},
                                              {"KLAP_PROMOTION", "promotion", "PAO"}};
   return all;
