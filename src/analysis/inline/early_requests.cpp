@@ -1,6 +1,7 @@
 #include "analysis/inline/early_requests.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -71,7 +72,7 @@ class RequestSearch {
     }
     const std::optional<Blocks> between = blocks_between(from, *with_buffer, *filling);
     if (!between || between->contains(*without)) return {};
-    Move move{call_at, *test, branch, *without, *between, data_.uses(scope.result)};
+    const Move move{call_at, *test, branch, *without, *between, data_.uses(scope.result)};
     const uint32_t use = first_use(move, *filling);
     for (const uint32_t to : {behind_calls(move, use), use, block(*filling).first}) {
       if (is_needless(move, to) || !may_move(move, to)) continue;
@@ -112,7 +113,7 @@ class RequestSearch {
     return m_.is(at(test).modifiers.first, ".eq") != at(branch).predicate_negated;
   }
 
-  // Where control goes if the block's branch is taken, or is not.
+  // The block that control gets to if the branch at the end of this one is taken, or is not.
   [[nodiscard]] std::optional<uint32_t> successor(uint32_t number, bool taken) const {
     const std::vector<uint32_t>& successors = block(number).successors;
     if (successors.size() != 2) return {};
@@ -153,16 +154,13 @@ class RequestSearch {
   [[nodiscard]] uint32_t behind_calls(const Move& move, uint32_t use) const {
     uint32_t behind = use;
     const uint32_t last = block(block_of(use)).last;
-    for (uint32_t i = use; i < last; ++i) {
+    for (uint32_t i = use; i < last;) {
       const Statement* const scope = scope_of(i);
-      if (scope == &body_) continue;
-      uint32_t end = i;
       bool passes_buffer = false;
-      for (; end < last && scope_of(end) == scope; ++end)
-        passes_buffer = passes_buffer || move.uses_buffer(end);
+      for (; i < last && scope_of(i) == scope; ++i) passes_buffer = passes_buffer || move.uses_buffer(i);
+      if (scope == &body_) continue;
       if (passes_buffer) break;  // the launch
-      behind = i = end;
-      if (end < last) --i;
+      behind = i;
     }
     return behind;
   }
@@ -210,19 +208,18 @@ class RequestSearch {
     return m_.is(s.head, "ld") && !is_strong_load(m_, s);
   }
 
-  // True for a function whose every instruction is quiet. Functions that it calls must be such as well, and
-  // none may call itself.
+  // True for a function whose every instruction is quiet. Functions that it calls must be such as well. One
+  // that calls itself counts as not quiet, since it is looked up while it is looked at.
   [[nodiscard]] bool is_quiet_function(std::string_view name) const {
+    const auto [known, is_new] = quiet_functions_.try_emplace(name, false);
     const ptx::Function* function = m_.find_function(name);
-    if (function == nullptr || !function->is_definition || calling_.contains(name)) return false;
-    calling_.insert(name);
+    if (!is_new || function == nullptr || !function->is_definition) return known->second;
     const ControlFlow flow(m_, *function);
     const bool is_quiet_there =
         !flow.has_unknown_branch() && std::ranges::all_of(flow.instructions(), [&](const FlatInstruction& i) {
           return m_.is(i.statement->head, "ret") || is_quiet(*i.statement);
         });
-    calling_.erase(name);
-    return is_quiet_there;
+    return quiet_functions_[name] = is_quiet_there;
   }
 
   // Straight-line code without another call is understood as it is.
@@ -277,6 +274,8 @@ class RequestSearch {
 
   // True if the instruction can run before the others that read and write these registers.
   [[nodiscard]] bool is_apart(uint32_t i, const RegisterNumbers& read, const RegisterNumbers& written) const {
+    // A store to a parameter outside of a call's scope is the function's own result.
+    if (m_.is(at(i).head, "st") && scope_of(i) == &body_) return false;
     return is_quiet(at(i)) && std::ranges::none_of(registers_->accesses(i), [&](const Access& access) {
              return written.contains(access.reg) || (access.written && read.contains(access.reg));
            });
@@ -294,7 +293,7 @@ class RequestSearch {
   DataFlow data_;
   std::optional<VirtualRegisters> registers_;  // made when a request is nearly found
   std::optional<Liveness> liveness_;
-  mutable std::set<std::string_view> calling_;  // functions that are being looked at
+  mutable std::map<std::string_view, bool> quiet_functions_;
 };
 
 }  // namespace

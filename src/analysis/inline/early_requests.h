@@ -35,7 +35,7 @@ struct EarlyRequest {
   const ptx::Statement* branch = nullptr;     // by the test's result
   const ptx::Statement* to = nullptr;         // they may stand in front of this statement
   std::vector<const ptx::Statement*> stores;  // to the buffer, which are moved with them, in text order
-  // Where a thread without a buffer goes on, if that is behind the branch and not where it leads.
+  // A thread without a buffer goes on here, if that is behind the branch and not where it leads.
   const ptx::Statement* without_buffer = nullptr;
 };
 

@@ -112,6 +112,7 @@ TEST(EarlyRequest, StaysWhereAThreadWithoutBufferWouldDoSomethingElse) {
   EXPECT_FALSE(is_moved(loop_with("atom.global.add.u32 %r12, [%rd1], 1;")));
   EXPECT_FALSE(is_moved(loop_with("ld.volatile.global.u32 %r12, [%rd1];")));
   EXPECT_FALSE(is_moved(loop_with("ld.acquire.gpu.global.u32 %r12, [%rd1];")));
+  EXPECT_FALSE(is_moved(loop_with("st.param.b32 [result], %r1;")));
   EXPECT_FALSE(is_moved(loop_with("bar.sync 0;")));
   EXPECT_FALSE(is_moved(loop_with("shfl.sync.idx.b32 %r12, %r1, 0, 31, -1;")));
   EXPECT_FALSE(is_moved(loop_with("@%p1 exit;")));
