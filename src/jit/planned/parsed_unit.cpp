@@ -33,6 +33,17 @@ std::string with_target(const ptx::Module& module, const ptx::Target& target) {
          edits.apply({0, static_cast<uint32_t>(module.tokens.size()) - 1});
 }
 
+// Returns all that `find` finds in those functions of a unit that may name one of these.
+template <class Find>
+auto found_in_launching(const ptx::Module& unit, const LaunchNames& names, Find find) {
+  decltype(find(unit, unit.functions.front())) found;
+  for (const ptx::Function& f : unit.functions) {
+    if (f.is_definition && analysis::may_launch(unit, f, names))
+      std::ranges::copy(find(unit, f), std::back_inserter(found));
+  }
+  return found;
+}
+
 }  // namespace
 
 const ptx::Module* ParsedUnit::original() {
@@ -52,11 +63,7 @@ const ptx::Module& ParsedUnit::lifted() {
   if (unit_.is_device_runtime || !unit_.launches) return unit;
   LaunchNames names = analysis::launch_names(unit);
   names.merge(analysis::copy_names(unit));
-  std::vector<analysis::SunkComputation> sunk;
-  for (const ptx::Function& f : unit.functions) {
-    if (f.is_definition && analysis::may_launch(unit, f, names))
-      std::ranges::copy(analysis::find_sunk_computations(unit, f), std::back_inserter(sunk));
-  }
+  const auto sunk = found_in_launching(unit, names, analysis::find_sunk_computations);
   if (sunk.empty()) return unit;
   lifted_ = transform::with_lifted_computations(unit, sunk);
   return *lifted_;
@@ -93,12 +100,7 @@ const ptx::Module& ParsedUnit::inlined() {
 const ptx::Module& ParsedUnit::moved() {
   const ptx::Module& unit = inlined();
   if (unit_.is_device_runtime || !unit_.launches) return unit;
-  const LaunchNames names = analysis::launch_names(unit);
-  std::vector<analysis::EarlyRequest> early;
-  for (const ptx::Function& f : unit.functions) {
-    if (f.is_definition && analysis::may_launch(unit, f, names))
-      std::ranges::copy(analysis::find_early_requests(unit, f), std::back_inserter(early));
-  }
+  const auto early = found_in_launching(unit, analysis::launch_names(unit), analysis::find_early_requests);
   if (early.empty()) return unit;
   moved_ = transform::with_moved_requests(unit, early);
   return *moved_;
