@@ -1,5 +1,4 @@
-// What one step costs of the shapes that launches of device-side streams take: a chain, a loop, a fork, a
-// tree.
+// Measures one step of the shapes that launches from kernels take: a chain, a loop, a fork, a tree.
 //
 // - `chain`: a kernel of one thread launches itself into the tail stream, as many times as there are steps.
 // - `loop`: one thread launches that many kernels into its NULL stream.

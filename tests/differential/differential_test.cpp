@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kRepetitionsOnGpu = 10;
 
-// Those of one file run in one process for each of their settings: what takes most of the time of a small
+// Cases of one file run in one process for each of their settings: what takes most of the time of a small
 // case is to begin, and to rewrite its module.
 struct FileOfCases {
   std::string file;  // its PTX
@@ -59,7 +59,7 @@ std::vector<std::string> cases_of(const FileOfCases& of) {
   return names;
 }
 
-// Of cases whose names begin so, or of all others.
+// The files of the cases whose names begin so; without a prefix, those of which is_run_in() takes some.
 std::vector<FileOfCases> files_of_cases(const std::string& prefix) {
   std::vector<FileOfCases> all;
   for (const Configuration& configuration : configurations()) {
@@ -164,7 +164,8 @@ TEST_P(Differential, EqualsTheReference) {
 // The cells of the matrix of order_cells.h.
 class OrderCells : public testing::TestWithParam<FileOfCases> {};
 
-// Under half of the schedules natively and as is chosen by default; else under one. Which, differs by file.
+// They run under half of the schedules natively and as is chosen by default, else under one, which differs
+// by file.
 Seeds seeds_of_cells(const FileOfCases& of) {
   if (KLAP_FULL_TESTS) return {1, 20};
   const Configuration& how = *of.configuration;

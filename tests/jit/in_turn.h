@@ -1,4 +1,4 @@
-// What is not all done for each file of a test: whose turn it is.
+// Tests do not do everything for each file, but take turns by the file's name.
 #pragma once
 
 #include <filesystem>

@@ -19,7 +19,7 @@ constexpr int kBorderThreads = 32;
 constexpr int kMixed = -1;
 
 __host__ __device__ int colour(int x, int y) {
-  // In whole numbers, so that host and device agree.
+  // Whole numbers let host and device agree.
   const int cx = -2048 + 3072 * x / kWidth, cy = -1536 + 3072 * y / kWidth;
   int zx = cx, zy = cy, steps = 0;
   while (steps < kMostSteps && zx * zx + zy * zy < 4 * 1024 * 1024) {
@@ -165,7 +165,7 @@ __global__ void merge_halves(int* values, int* room, int count) {
   for (int i = 0; i < count; ++i) values[i] = room[i];
 }
 
-// Both halves beside each other, and behind both what merges them.
+// It sorts both halves beside each other, and merges them behind both.
 __global__ void merge_sort(int* values, int* room, int count) {
   if (count <= kSmallSort) {
     sort_by_selection(values, count);
