@@ -162,7 +162,7 @@ class RequestSearch {
       if (passes_buffer) break;  // the launch
       behind = i;
     }
-    return behind;
+    return behind == last ? use : behind;  // nothing is behind the last one in this block
   }
 
   // The statement of the function's body that an instruction is, or is the first one of a scope with.

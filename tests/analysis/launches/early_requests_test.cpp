@@ -147,6 +147,17 @@ TEST(EarlyRequest, StaysWhereControlCanComeFromElsewhereOrGoThere) {
       is_moved(replaced(with_loop(std::string(kLoop) + "$fill:\n"), kGuard, "\t@%p1 bra \t$fill;\n")));
 }
 
+// A block that ends with a call, where no launch follows.
+TEST(EarlyRequest, StaysWhereNothingIsLaunched) {
+  std::string text = with_loop("\tst.u64 [%rd2], %rd3;\n\t{\n\tcall.uni half;\n\t}\n");
+  const size_t begin = text.find("\tst.u64 \t[%rd2], %rd3;\n"), end = text.rfind("$L__BB1_3:");
+  ASSERT_LT(begin, end);
+  text.erase(begin, end - begin);
+  text.insert(text.find(".visible .entry _Z6parent"), ".func half()\n{\n\tret;\n}\n");
+  EXPECT_FALSE(is_moved(text));
+  EXPECT_FALSE(is_moved(text.substr(0, text.rfind("$L__BB1_3:")) + "$L__BB1_3:\n}\n"));
+}
+
 TEST(EarlyRequest, StaysWhereTheBufferIsTestedTwice) {
   EXPECT_THAT(problem_of(with_loop(std::string(kLoop) + "\tsetp.eq.s64 %p1, %rd2, 0;\n$behind:\n")),
               Not(IsEmpty()));
