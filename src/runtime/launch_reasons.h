@@ -41,6 +41,8 @@ namespace klap::runtime {
   X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded")  \
   X(kMissingHandle, "missing handle", "the loaded image does not give out a kernel of the variant")          \
   X(kChildBlock, "child block over the child's limit", "the child cannot run in blocks of its size")         \
+  X(kSharedLimit, "other limit of shared memory",                                                            \
+    "the program allows a child more dynamic shared memory than the variant knows of, or less")              \
   X(kNotTheConsumersBlock, "not the consumer's block",                                                       \
     "children with barriers have blocks like the parent's, which is not of full warps or is too small")      \
   X(kOrderMatters, "order matters here",                                                                     \

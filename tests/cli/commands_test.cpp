@@ -169,7 +169,7 @@ TEST_F(Explain, SaysRewrittenOrTheReasonInEveryForm) {
     EXPECT_EQ(rewritten["launcher"], "host");
     const json left = site_of(explained, "looping_parent(int*, int)");
     EXPECT_EQ(left["verdict"], "left");
-    EXPECT_EQ(left["reason"], "dynamic-shared-memory");
+    EXPECT_EQ(left["reason"], "parent-waits");
   }
 }
 
@@ -180,7 +180,7 @@ TEST_F(Explain, RemarksReadLikeTheCompilers) {
               ContainsRegex("launches.ptx:[0-9]+:[0-9]+: remark: launch of child\\(int\\*, int\\) "
                             "\\[_Z5childPii\\] from parent\\(int\\*, int\\) \\[_Z6parentPii\\] rewritten: "));
   EXPECT_THAT(result.out,
-              ContainsRegex("from looping_parent\\(int\\*, int\\) \\[[^]]*\\] left: dynamic-shared-memory"));
+              ContainsRegex("from looping_parent\\(int\\*, int\\) \\[[^]]*\\] left: parent-waits"));
   EXPECT_THAT(result.out, HasSubstr("2 launch sites: 1 rewritten, 1 left\n"));
 }
 

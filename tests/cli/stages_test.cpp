@@ -80,7 +80,7 @@ TEST_F(Stages, SitesAndVerdictsAreOnePerSite) {
 TEST_F(Stages, LegalityGivesTheReason) {
   const json stages = results("legality", {"--granularity", "grid", "--kernel", "_Z14*"});
   ASSERT_EQ(stages.size(), 1);
-  EXPECT_THAT(stages[0]["text"].get<std::string>(), HasSubstr("left: dynamic-shared-memory"));
+  EXPECT_THAT(stages[0]["text"].get<std::string>(), HasSubstr("left: parent-waits"));
 }
 
 TEST_F(Stages, KernelIsMatchedByEitherNameAndForVariantsToo) {

@@ -14,7 +14,10 @@ EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, C
   struct fake_kernel_info* info;
   CUresult result = fake_resolve(function, &info);
   if (result != CUDA_SUCCESS) return result;
-  *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? max_threads(info->name) : 0;
+  *value = 0;
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = max_threads(info->name);
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+    *value = fake_setting(getenv("FAKE_CUDA_SHARED"), info->name, 48 << 10);
   return CUDA_SUCCESS;
 }
 

@@ -23,8 +23,7 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(run().err, "");
     EXPECT_THAT(run({"KLAP_LOG=info"}).err,
                 HasSubstr("parent(int*, int) launches child(int*, int): aggregated at grid"));
-    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err,
-                HasSubstr("left: dynamic-shared-memory"));
+    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err, HasSubstr("left: parent-waits"));
   }
   void log_file() {
     const std::vector<std::string> settings{"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log-%p.txt")};
@@ -33,7 +32,7 @@ class ProcessEffects : public Effects {
     const size_t once = cli_test::read(path("log.txt")).size();
     run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
     EXPECT_GE(cli_test::read(path("log.txt")).size(), 2 * once - 20) << "appended";
-    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: dynamic-shared-memory"));
+    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: parent-waits"));
     size_t with_process = 0;
     for (const auto& entry : std::filesystem::directory_iterator(path(""))) {
       const std::string name = entry.path().filename();
@@ -77,7 +76,7 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(run({"KLAP_STATS="}).stats, nullptr);
     const Outcome outcome = run({"KLAP_GRANULARITY=grid"});
     EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
-    EXPECT_EQ(outcome.stats["sites"]["left"]["dynamic-shared-memory"], 1);
+    EXPECT_EQ(outcome.stats["sites"]["left"]["parent-waits"], 1);
   }
   void linker() {
     EXPECT_EQ(run({"KLAP_LINKER=nvjitlink", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"],
@@ -170,7 +169,7 @@ TEST_F(LogFile, ThatCannotBeOpenedIsOneWarning) {
                              ": cannot append: No such file or directory\n");
   EXPECT_TRUE(outcome.redirected());
   EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
-              HasSubstr("left: dynamic-shared-memory"));
+              HasSubstr("left: parent-waits"));
 }
 
 TEST_F(LogFile, ThatFillsUpIsOneWarning) {
@@ -178,7 +177,7 @@ TEST_F(LogFile, ThatFillsUpIsOneWarning) {
   EXPECT_THAT(outcome.err,
               testing::StartsWith("klap: warning: /dev/full: cannot write the log: No space left"));
   EXPECT_EQ(outcome.err.find("cannot write the log", 60), std::string::npos) << "once";
-  EXPECT_THAT(outcome.err, HasSubstr("left: dynamic-shared-memory")) << "no line is lost";
+  EXPECT_THAT(outcome.err, HasSubstr("left: parent-waits")) << "no line is lost";
   EXPECT_TRUE(outcome.redirected());
 }
 

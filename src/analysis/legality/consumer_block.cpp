@@ -55,12 +55,14 @@ std::optional<Rejection> check_memory_of_all(const Module& module, const std::ve
   for (const RunKernel& kernel : kernels) functions.push_back(kernel.function);
   const SharedOverlay overlay = overlays ? shared_overlay(module, functions) : SharedOverlay();
   const MemoryOfAll memory = memory_of_all(module, kernels, overlay);
-  if (memory.of_consumer() <= kSharedLimit) return std::nullopt;
+  // The assembler refuses more variables than that. The rest may be asked for.
+  const uint64_t limit = overlays ? kAskedSharedLimit : kSharedLimit;
+  if (memory.fixed + MemoryOfAll::kOwn <= kSharedLimit && memory.of_consumer() <= limit) return std::nullopt;
   return Rejection{
       Reason::ChildSharedMemory,
       fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "
                   "their launches more than {}",
-                  kernels.size(), memory.fixed, memory.dynamic, kSharedLimit)};
+                  kernels.size(), memory.fixed, memory.dynamic, limit)};
 }
 
 }  // namespace klap::analysis

@@ -26,8 +26,12 @@ uint32_t declaration_token(const Module& m, const Effect& effect) {
   return effect.token;
 }
 
-// At most so many bytes a declaration such as `.shared .align 4 .b8 name[4][32]` takes, alignment included.
-uint64_t most_bytes(const Module& m, uint32_t name) {
+struct SharedSize {
+  uint64_t bytes = 0, align = 1;
+};
+
+// The size of a declaration such as `.shared .align 4 .b8 name[4][32]`.
+SharedSize size_of(const Module& m, uint32_t name) {
   uint64_t bytes = 16, align = 1, count = 1;  // of the largest type
   for (uint32_t t = name; t > 0 && !m.is(t, ".shared"); --t) {
     if (const uint32_t size = ptx::type_bytes(m.text(t))) bytes = size;
@@ -35,14 +39,20 @@ uint64_t most_bytes(const Module& m, uint32_t name) {
     if (m.is(t, ".align")) align = ptx::integer_value(m.text(t + 1)).value_or(1);
   }
   for (uint32_t t = name + 1; m.is(t, "["); t += 3) count *= ptx::integer_value(m.text(t + 1)).value_or(1);
-  return bytes * count + std::max(align, bytes) - 1;
+  return {bytes * count, std::max(align, bytes)};
+}
+
+std::vector<SharedSize> own_variables(const Module& m, const Effects& effects) {
+  std::vector<SharedSize> sizes;
+  for (const Effect& effect : effects.all()) {
+    if (effect.kind == EffectKind::StaticShared) sizes.push_back(size_of(m, declaration_token(m, effect)));
+  }
+  return sizes;
 }
 
 uint64_t own_bytes(const Module& m, const Effects& effects) {
   uint64_t bytes = 0;
-  for (const Effect& effect : effects.all()) {
-    if (effect.kind == EffectKind::StaticShared) bytes += most_bytes(m, declaration_token(m, effect));
-  }
+  for (const SharedSize& size : own_variables(m, effects)) bytes += size.bytes + size.align - 1;
   return bytes;
 }
 
@@ -111,6 +121,20 @@ std::optional<Rejection> check_consumer(const Module& m, const Function& child, 
 
 uint64_t most_static_shared_bytes(const Module& m, const Function& kernel) {
   return own_bytes(m, CallGraph(m, kernel).closure(kernel));
+}
+
+uint32_t default_shared_limit(const Module& m, const Function& kernel) {
+  const std::vector<SharedSize> sizes = own_variables(m, CallGraph(m, kernel).closure(kernel));
+  uint64_t bytes = 0, align = 1;
+  for (const SharedSize& size : sizes) {
+    bytes += size.bytes;
+    align = std::max(align, size.align);
+  }
+  const bool needs_no_padding = sizes.size() == 1 || std::ranges::all_of(sizes, [&](const SharedSize& size) {
+                                  return size.bytes % align == 0;
+                                });
+  if (!needs_no_padding) return shared_room(m, kernel);
+  return static_cast<uint32_t>(kSharedLimit - std::min(bytes, kSharedLimit));
 }
 
 uint32_t shared_room(const Module& m, const Function& child) {

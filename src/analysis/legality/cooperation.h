@@ -32,6 +32,8 @@ std::optional<MayExit> early_exits(const ptx::Module& module, const ptx::Functio
 // The shared memory that a block may have, static and dynamic together, unless the program asked for more by
 // an attribute.
 inline constexpr uint64_t kSharedLimit = 48 << 10;
+// Every device lets a kernel have that much that asks for it by the attribute. One KiB of 64 is CUDA's.
+inline constexpr uint64_t kAskedSharedLimit = 63 << 10;
 // At most so many bytes of shared variables a block of the kernel has, alignment included.
 uint64_t most_static_shared_bytes(const ptx::Module& module, const ptx::Function& kernel);
 
@@ -54,5 +56,9 @@ bool is_block_barrier(const ptx::Module& module, const ptx::Statement& instructi
 // The dynamic shared memory, in bytes, that a launch of the child can have wherever its code stands. It is
 // the limit of a block that has not asked for more, less the child's own variables.
 uint32_t shared_room(const ptx::Module& module, const ptx::Function& child);
+// The most that CUDA lets a launch of the kernel have, if the program has not changed that. It is exact
+// unless padding between the kernel's variables may count. Then it is a little less, and not the driver's
+// number.
+uint32_t default_shared_limit(const ptx::Module& module, const ptx::Function& kernel);
 
 }  // namespace klap::analysis

@@ -139,23 +139,24 @@ class RecursiveGroupJudge {
   }
 
   // For the executor, which takes blocks from the launches: an extent counts as known if all launches agree.
+  // Its own blocks have the most shared memory that a launch asks for. The surplus is not seen, since code
+  // that reads how much its block has is not run by it.
   Found gather_executed(const std::shared_ptr<const FunctionFacts>& from, const Site& site,
                         const Function& to) {
     if (const Found rejection = check_executed_stream(*from, site)) return about(*from, site, *rejection);
     const LaunchSizes sizes = launch_sizes(*from, site, module_, to);
-    if (!sizes.shared_bytes) return about(*from, site, *check_unknown_sizes(*from, site));
     auto known = std::ranges::find(kernels_, &to, [](const GroupKernel& k) { return &k.facts->function; });
     edges_.push_back(
         {from.get(), &site, static_cast<size_t>(known - kernels_.begin()), LaunchBlock(sizes.block)});
     if (known == kernels_.end()) {
       const auto facts =
           &to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, to);
-      kernels_.push_back(
-          {facts, sizes.block, *sizes.shared_bytes, sync_scope(module_, to), sizes.most_threads});
+      kernels_.push_back({facts, sizes.block, sizes.requested_shared_bytes, sync_scope(module_, to),
+                          sizes.most_threads, sizes.shared_differs()});
       return std::nullopt;
     }
-    if (known->shared_bytes != *sizes.shared_bytes)
-      return reject(launch_text(*from, site) + " with other shared memory");
+    known->shared_bytes = std::max(known->shared_bytes, sizes.requested_shared_bytes);
+    known->shared_differs = known->shared_differs || sizes.shared_differs();
     known->most_threads = std::max(known->most_threads, sizes.most_threads);
     for (size_t axis = 0; axis < sizes.block.size(); ++axis) {
       if (known->block.at(axis) != sizes.block.at(axis)) known->block.at(axis).reset();
@@ -206,8 +207,9 @@ class RecursiveGroupJudge {
   Found check_blocks() {
     for (const Edge& edge : edges_) {
       const GroupKernel& to = kernels_[edge.to];
-      if (!aggregation_.is_executed && edge.block != to.block) return check_block_of(edge);
-      if (constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes) return check_block_of(edge);
+      if (!aggregation_.is_executed &&
+          (edge.block != to.block || constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes))
+        return check_block_of(edge);
       const auto required =
           to.has_constant_block() ? std::nullopt : required_block(module_, to.facts->function);
       if (required) {

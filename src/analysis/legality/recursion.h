@@ -39,6 +39,8 @@ struct GroupKernel {
   SyncScope sync_scope = SyncScope::Thread;
   // Only for the executor: the most threads of its blocks. An extent that is missing may be any then.
   uint32_t most_threads = 0;
+  // Likewise: some launch's shared memory is not constant, and `shared_bytes` are the most that one can have.
+  bool shared_differs = false;
   std::vector<ExecutedOrder> orders = {};  // only for the executor: of the kernel's own launches
 
   [[nodiscard]] bool has_constant_block() const;

@@ -77,6 +77,8 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
   sizes.most_threads = static_cast<uint32_t>(std::min(most, most_threads_allowed(child_module, child)));
   sizes.shared_bytes = constant_shared_bytes(site, parent);
   sizes.most_shared_bytes = sizes.shared_bytes.value_or(shared_room(child_module, child));
+  sizes.requested_shared_bytes =
+      sizes.shared_bytes.value_or(most_of(values.shared.value, default_shared_limit(child_module, child)));
   return sizes;
 }
 
@@ -116,13 +118,14 @@ std::optional<Rejection> check_differing_sizes(const FunctionFacts& parent, cons
 // is immediate, and must not come before what the same thread has recorded elsewhere.
 std::optional<Rejection> check_launch_sizes(const FunctionFacts& parent, const Site& site,
                                             const Aggregation& aggregation) {
+  // The executor takes sizes from each launch, whichever of the two calls names them. What CUDA would refuse
+  // stays the program's own call.
+  if (aggregation.is_executed) return std::nullopt;
   // The program's own calls can stay only if the first call knows everything. That must hold at every site if
   // it holds at one.
   const bool described = std::ranges::all_of(parent.sites, [](const Site& s) {
     return s.understood() && s.idiom->form == LaunchForm::Described && !s.idiom->is_version_1();
   });
-  if (aggregation.is_executed && described)
-    return constant_shared_bytes(site, parent) ? std::nullopt : std::optional(shared_rejection(site, ""));
   if (aggregation.uses_work_queue() || !described) {
     auto rejection = check_differing_sizes(parent, site);
     if (rejection && rejection->reason == Reason::BlockNotConstant && aggregation.has_loop_queue)

@@ -30,6 +30,9 @@ struct LaunchSizes {
   // blocks of more threads, unless it was told something else than the code says.
   uint32_t most_threads = 0;
   uint32_t most_shared_bytes = 0;
+  // No launch that CUDA accepts asks for more shared memory: the bound of the value in the code, or the
+  // limit.
+  uint32_t requested_shared_bytes = 0;
 
   [[nodiscard]] bool blocks_differ() const;
   [[nodiscard]] bool shared_differs() const { return !shared_bytes; }

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 12;
+constexpr uint32_t kFormat = 13;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -134,15 +134,22 @@ void fields(Archive& archive, B& following) {
   archive(kernel), extents(archive, block), archive(fills), archive(full_warps);
 }
 
+template <typename Archive, typename L>
+requires std::same_as<std::remove_const_t<L>, SharedLimit>
+void fields(Archive& archive, L& limit) {
+  auto& [kernel, bytes, is_limit] = limit;
+  archive(kernel), archive(bytes), archive(is_limit);
+}
+
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
   auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, is_work_queue,
-         double_buffered, others, concurrency, following] = queue;
+         double_buffered, others, concurrency, following, shared_limits] = queue;
   archive(child), archive(consumer), archive(record_bytes);
   archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(is_work_queue),
       archive(double_buffered);
-  archive(others), archive(concurrency), archive(following);
+  archive(others), archive(concurrency), archive(following), archive(shared_limits);
 }
 
 template <typename Archive, typename C>

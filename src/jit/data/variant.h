@@ -26,6 +26,16 @@ struct FollowingBlock {
   bool fills = false, full_warps = false;
 };
 
+// A kernel some of whose launches have dynamic shared memory that is not known beforehand. The variant runs
+// launches of up to so many bytes, and takes it that CUDA refuses larger ones. `is_limit`: only the limit of
+// the kernel says how much launches ask for, and the program must have left it at that. Otherwise it may be
+// larger.
+struct SharedLimit {
+  std::string kernel;
+  uint32_t bytes = 0;
+  bool is_limit = false;
+};
+
 // The queue that one launch site of a rewritten parent records into. A queue with a size of its own serves
 // all sites of the parent.
 struct ChildQueue {
@@ -36,7 +46,7 @@ struct ChildQueue {
   uint32_t record_bytes = 0;  // one record: header, arguments, padding
   uint32_t consumer_block_threads = 0;
   uint32_t child_block_threads = 0;
-  uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child
+  uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child, or the most of any
   // How many children there will be is not known, because they launch again or because their launch stands in
   // a loop: the queue is a KlapWorkQueue (templates/worklist/work_queue.h), of a size of its own, whatever
   // the parent's grid.
@@ -50,6 +60,7 @@ struct ChildQueue {
   // the parent's block as a second parameter of 12 bytes, `consumer_block_threads` are the most that it may
   // have, and what is said above of the kernels' blocks does not hold.
   std::vector<FollowingBlock> following{};
+  std::vector<SharedLimit> shared_limits{};
 };
 
 // A kernel whose launches of itself became a resident chain (analysis/promotion/promotion.h).

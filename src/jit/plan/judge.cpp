@@ -62,6 +62,7 @@ bool may_be_executed(Reason reason) {
     case Reason::StreamUnsupported:
     case Reason::SiteInLoop:
     case Reason::BlockNotConstant:
+    case Reason::DynamicSharedMemory:
     case Reason::RuntimeCall:
       return true;
     default:
@@ -84,6 +85,15 @@ std::vector<Aggregation> aggregations_of_one_thread(const std::vector<PlannedSit
   return {factor, of_block};
 }
 
+// True if the executor has the parent for no other reason than that its children's shared memory differs.
+bool is_executed_for_shared_memory(const std::vector<PlannedSite>& sites) {
+  const auto has_reason = [](const PlannedSite& site) { return site.why_executed.has_value(); };
+  return std::ranges::any_of(sites, has_reason) && std::ranges::all_of(sites, [&](const PlannedSite& site) {
+           return site.aggregation.is_executed &&
+                  (!has_reason(site) || site.why_executed->reason == Reason::DynamicSharedMemory);
+         });
+}
+
 // Says that the rejection is to the queue, and that the queue is needed because the order matters.
 Rejection not_kept(const PlannedSite& site, Rejection rejection) {
   rejection.detail += fmt::format("; the order must be kept: {}", site.order.why);
@@ -96,8 +106,11 @@ std::vector<std::optional<Rejection>> SiteJudge::judge(std::vector<PlannedSite>&
                                                        const std::vector<Aggregation>& aggregations) {
   const auto is_rejection = [](const std::optional<Rejection>& o) { return o.has_value(); };
   std::vector<std::optional<Rejection>> rejections;
+  const std::vector<PlannedSite> before = sites;
   for (const Aggregation& aggregation : aggregations) {
     rejections = judge_in_any_block(sites, aggregation);
+    if (std::ranges::none_of(rejections, is_rejection) && is_executed_for_shared_memory(sites))
+      prefer_exact_grid(sites, before, aggregations);
     const bool is_taken = strategy_of(aggregation).is_immediate()
                               ? !std::ranges::all_of(rejections, is_rejection)
                               : std::ranges::none_of(rejections, is_rejection);
@@ -110,6 +123,19 @@ std::vector<std::optional<Rejection>> SiteJudge::judge(std::vector<PlannedSite>&
     if (rejections[i]) rejections[i] = sites[i].refused.front().second;
   }
   return rejections;
+}
+
+// Gives the sites back to a grid that the parent launches itself, if that is asked for and can run them. Its
+// blocks have the shared memory of the largest child only.
+void SiteJudge::prefer_exact_grid(std::vector<PlannedSite>& sites, const std::vector<PlannedSite>& before,
+                                  const std::vector<Aggregation>& aggregations) {
+  const auto exact = std::ranges::find_if(aggregations, [](const Aggregation& aggregation) {
+    return aggregation.granularity == Granularity::Grid && aggregation.launcher == Launcher::Device;
+  });
+  if (exact == aggregations.end()) return;
+  std::vector<PlannedSite> launched = before;
+  if (std::ranges::none_of(judge_in_any_block(launched, *exact), [](const auto& o) { return o.has_value(); }))
+    sites = std::move(launched);
 }
 
 // Children that launch are no reason by themselves where one consumer might run them: then it is what
@@ -238,9 +264,7 @@ void SiteJudge::judge_execution(std::vector<PlannedSite>& sites, Rejections& rej
     return;
   }
   for (size_t i = 0; i < sites.size(); ++i) {
-    if (rejections[i])
-      executed[i].why_executed =
-          fmt::format("{}: {}", to_string(rejections[i]->reason), rejections[i]->detail);
+    executed[i].why_executed = rejections[i];
     rejections[i].reset();
   }
   sites = std::move(executed);

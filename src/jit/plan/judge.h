@@ -40,6 +40,8 @@ class SiteJudge {
 
   void blame_others(const std::vector<PlannedSite>& sites, Rejections& rejections) const;
   [[nodiscard]] bool may_run_worklist(const analysis::Aggregation& aggregation) const;
+  void prefer_exact_grid(std::vector<PlannedSite>& sites, const std::vector<PlannedSite>& before,
+                         const std::vector<analysis::Aggregation>& aggregations);
   Rejections judge_in_any_block(std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation);
   Rejections judge_all(std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation);
   void add_mutual_rejections(const std::vector<PlannedSite>& sites, Rejections& rejections);

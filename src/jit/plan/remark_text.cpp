@@ -169,11 +169,13 @@ void note_sizes(SiteRemark& remark, const Aggregation& aggregation) {
 }
 
 std::string shared_memory_text(const PlannedSite& planned) {
-  if (planned.shape.sizes && planned.shape.sizes->shared_differs()) {
-    return fmt::format("up to {} bytes of dynamic shared memory, as many as the largest request",
-                       planned.shape.most_shared_bytes());
+  const Strategy& strategy = strategy_of(planned);
+  const uint32_t bytes = strategy.shared_bytes(planned);
+  if (strategy.shared_differs(planned)) {
+    const bool follows = planned.shape.sizes && planned.shape.sizes->shared_differs();
+    return fmt::format("up to {} bytes of dynamic shared memory{}", bytes,
+                       follows ? ", as many as the largest request" : "");
   }
-  const uint32_t bytes = strategy_of(planned).shared_bytes(planned);
   return bytes == 0 ? "" : fmt::format("{} bytes of dynamic shared memory", bytes);
 }
 

@@ -38,10 +38,15 @@ std::vector<transform::LaunchTarget> launch_targets_of(const PlannedSite& site,
                                                        const std::vector<ExecutedOrder>& orders) {
   std::vector<transform::LaunchTarget> targets;
   for (const uint32_t number : site.recursive_group->targets_of(from)) {
-    const analysis::FunctionFacts& to = *site.recursive_group->kernels[number].facts;
+    const GroupKernel& kernel = site.recursive_group->kernels[number];
+    const analysis::FunctionFacts& to = *kernel.facts;
     const uint64_t allowed = analysis::most_threads_allowed(to.module, to.function);
-    targets.push_back({number, static_cast<uint32_t>(std::min<uint64_t>(allowed, site.shape.threads())),
-                       orders.at(targets.size()).without});
+    const size_t i = targets.size();
+    transform::LaunchTarget& target = targets.emplace_back();
+    target.kernel = number;
+    target.most_threads = static_cast<uint32_t>(std::min<uint64_t>(allowed, site.shape.threads()));
+    target.without_order = orders.at(i).without;
+    if (!analysis::constant_shared_bytes(from.sites[i], from)) target.most_shared_bytes = kernel.shared_bytes;
   }
   return targets;
 }
@@ -99,6 +104,18 @@ transform::ConsumerBody copies_body(const ptx::Module& module, std::vector<analy
   return body;
 }
 
+// The limits that the driver must have for kernels some of whose launches have shared memory of any size.
+std::vector<SharedLimit> shared_limits(const analysis::RecursiveGroup& group) {
+  std::vector<SharedLimit> limits;
+  for (const GroupKernel& kernel : group.kernels) {
+    if (!kernel.shared_differs) continue;
+    const ptx::Function& function = kernel.facts->function;
+    const uint32_t limit = analysis::default_shared_limit(kernel.facts->module, function);
+    limits.push_back({function.name, kernel.shared_bytes, kernel.shared_bytes == limit});
+  }
+  return limits;
+}
+
 // True if barriers of the kernel must not hold all threads of the consumer's block.
 bool counts_barriers(const ptx::Module& module, const GroupKernel& kernel, uint32_t consumer_threads) {
   constexpr uint32_t kWarp = 32;
@@ -134,6 +151,7 @@ class Executor final : public CommonQueue {
     for (size_t i = 0; i < kernels.size(); ++i) {
       hash.add(fmt::format("{} {} {}", kernels[i].facts->function.name,
                            fmt::join(site.shape.bodies[i].block, "x"), site.shape.bodies[i].most_threads));
+      if (kernels[i].shared_differs) hash.add(fmt::format("shared {}", kernels[i].shared_bytes));
       for (size_t j = 0; j < kernels[i].orders.size(); ++j) {
         if (kernels[i].orders[j].may_be_lost()) hash.add(fmt::format("unordered {}", j));
       }
@@ -196,11 +214,16 @@ class Executor final : public CommonQueue {
   [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
     return kernel_of(site).shared_bytes;
   }
+  [[nodiscard]] bool shared_differs(const PlannedSite& site) const override {
+    return kernel_of(site).shared_differs;
+  }
 
   [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override {
     std::vector<std::string> notes;
-    if (!site.why_executed.empty())
-      notes.push_back("executed, because other strategies would leave it: " + site.why_executed);
+    if (site.why_executed) {
+      notes.push_back(fmt::format("executed, because other strategies would leave it: {}: {}",
+                                  to_string(site.why_executed->reason), site.why_executed->detail));
+    }
     for (const GroupKernel& kernel : site.recursive_group->kernels) {
       for (size_t i = 0; i < kernel.orders.size(); ++i) {
         if (kernel.orders[i].may_be_lost())
@@ -231,6 +254,7 @@ class Executor final : public CommonQueue {
         queue.others.push_back({name, threads});
       }
     }
+    queue.shared_limits = shared_limits(*site.recursive_group);
     return queue;
   }
 };

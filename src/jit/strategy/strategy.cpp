@@ -51,7 +51,10 @@ std::string Strategy::block_text(const PlannedSite& site) const {
 
 std::string Strategy::run_text(const PlannedSite& /*site*/) const { return {}; }
 
-uint32_t Strategy::shared_bytes(const PlannedSite& site) const { return site.shape.shared_bytes; }
+uint32_t Strategy::shared_bytes(const PlannedSite& site) const { return site.shape.most_shared_bytes(); }
+bool Strategy::shared_differs(const PlannedSite& site) const {
+  return site.shape.sizes && site.shape.sizes->shared_differs();
+}
 
 analysis::Uniform Strategy::aggregated_threads(const PlannedSite& site) const {
   return transform::group_that_shares(site.aggregation.group_blocks);

@@ -105,8 +105,9 @@ class Strategy {
   // Parts of the detail: "block 32x4x1", and then how the children are run.
   [[nodiscard]] virtual std::string block_text(const PlannedSite& site) const;
   [[nodiscard]] virtual std::string run_text(const PlannedSite& site) const;
-  // The dynamic shared memory of the site's child.
+  // The dynamic shared memory of the site's child; the most, if its launches differ.
   [[nodiscard]] virtual uint32_t shared_bytes(const PlannedSite& site) const;
+  [[nodiscard]] virtual bool shared_differs(const PlannedSite& site) const;
   // The threads whose launches become one: an argument that is uniform over them can be passed once.
   [[nodiscard]] virtual analysis::Uniform aggregated_threads(const PlannedSite& site) const;
   // The extents of the parent's block, as far as the variant may rely on them.

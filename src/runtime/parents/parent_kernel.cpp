@@ -25,6 +25,21 @@ unsigned max_block_threads(CUfunction function) {
   return result == CUDA_SUCCESS ? static_cast<unsigned>(threads) : 0;
 }
 
+// The most dynamic shared memory that a block of the kernel may have.
+unsigned shared_limit(CUfunction function) {
+  int bytes = 0;
+  const CUresult result =
+      driver()->func_get_attribute(&bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function);
+  return result == CUDA_SUCCESS ? static_cast<unsigned>(bytes) : 0;
+}
+
+// Has room made for that much. False if the device does not have it.
+bool allow_shared(CUfunction function, unsigned bytes) {
+  if (bytes <= shared_limit(function)) return true;
+  return driver()->func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                      static_cast<int>(bytes)) == CUDA_SUCCESS;
+}
+
 // Blocks of the consumer that fill the device: more would only wait, fewer would leave it partly idle.
 unsigned full_grid(const PreparedVariant::Consumer& consumer, const jit::ChildQueue& queue,
                    unsigned multiprocessors) {
@@ -274,8 +289,14 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   }
   if (const MaybeReason reason = resolve_following(prepared, queue)) return reason;
   if (max_block_threads(consumer.function) < consumer.threads) return &reasons::kConsumerBlock;
+  for (const jit::SharedLimit& limit : queue.shared_limits) {
+    const CUfunction found = function(limit.kernel);
+    if (!found) return &reasons::kMissingHandle;
+    prepared.shared_limits.push_back({found, limit.bytes, limit.is_limit});
+  }
   // Without a worklist the parent launches exactly the blocks of the children.
   if (variant_.launcher == jit::Launcher::Device && !queue.is_work_queue) return nullptr;
+  if (!allow_shared(consumer.function, queue.child_shared_bytes)) return &reasons::kConsumerDoesNotFit;
   consumer.grid = full_grid(consumer, queue, multiprocessors);
   if (consumer.grid == 0) return &reasons::kConsumerDoesNotFit;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
@@ -373,6 +394,10 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t cont
 MaybeReason ParentKernel::check_block(const PreparedVariant& prepared, uint64_t threads,
                                       unsigned shared_bytes) const {
   if (threads > prepared.max_parent_threads) return &reasons::kParentBlock;
+  for (const PreparedVariant::SharedLimit& limit : prepared.shared_limits) {
+    const unsigned allowed = shared_limit(limit.kernel);
+    if (allowed < limit.bytes || (limit.is_limit && allowed != limit.bytes)) return &reasons::kSharedLimit;
+  }
   if (!variant_.parent_waits) return nullptr;
   const CUfunction original = function(variant_.parent);
   if (!original) return &reasons::kMissingHandle;

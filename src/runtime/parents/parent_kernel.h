@@ -73,6 +73,13 @@ struct PreparedVariant {
     unsigned grid = 0;     // if the host launches it
   };
   std::vector<Consumer> consumers;  // one for each queue of the variant
+  // As in jit::SharedLimit. The program may change limits between launches.
+  struct SharedLimit {
+    CUfunction kernel = nullptr;
+    unsigned bytes = 0;
+    bool is_limit = false;
+  };
+  std::vector<SharedLimit> shared_limits;
   // The consumers are launched before the kernels in front of them are complete, and wait for these
   // themselves.
   bool dependent = false;
@@ -127,7 +134,8 @@ class ParentKernel {
   std::shared_ptr<const PreparedVariant> prepare_alone(uint64_t context_id);
 
   // The reason why the variant cannot run a launch of so many threads a block, and of so much dynamic shared
-  // memory. It is too large for the variant. Or blocks wait for blocks that might not be resident then, as
+  // memory. It is too large for the variant, or children's limits are others than those it was made for. Or
+  // blocks wait for blocks that might not be resident then, as
   // natively they are.
   MaybeReason check_block(const PreparedVariant& prepared, uint64_t threads, unsigned shared_bytes) const;
 

@@ -155,7 +155,7 @@ std::string ExecutorSites::registers() const {
     return "";
   return fmt::format(
       "\t.reg .pred {0}own, {0}none;\n\t.reg .b64 {0}arguments, {0}item, {0}refused, {0}last;\n"
-      "\t.reg .b32 {0}error;\n\tmov.pred {0}own, 0;\n\tmov.b64 {0}item, 0;\n"
+      "\t.reg .b32 {0}error, {0}threads;\n\tmov.pred {0}own, 0;\n\tmov.b64 {0}item, 0;\n"
       "\tmov.b64 {0}last, 0;\n\tmov.b32 {0}error, 0;\n",
       "%" + prefix_);
 }
@@ -186,9 +186,23 @@ Around ExecutorSites::own_call(const Place& place) const {
           take_last_error_text(kernel_, prefix_, name("error"))};
 }
 
+// Whether CUDA refuses a launch depends on its shared memory, too. If it asks for too much, this text fills
+// the register with a limit that no block keeps. The predicate is free before the call.
+std::string ExecutorSites::choice_of_threads(size_t number, const Place& place) const {
+  const LaunchTarget& target = targets_.at(number);
+  if (!target.most_shared_bytes) return "";
+  return fmt::format("setp.gt.u32 {0}own, {1}, {2};\n\tselp.b32 {0}threads, 0, {3}, {0}own;\n\t",
+                     "%" + prefix_, with_prefix(kernel_.sites[number].shared, place.body_prefix),
+                     *target.most_shared_bytes, target.most_threads);
+}
+
+std::string ExecutorSites::most_threads(size_t number) const {
+  const LaunchTarget& target = targets_.at(number);
+  return target.most_shared_bytes ? name("threads") : std::to_string(target.most_threads);
+}
+
 Around ExecutorSites::first_call(size_t number, const Place& place) const {
   const analysis::Site& site = kernel_.sites[number];
-  const LaunchTarget& target = targets_.at(number);
   InlineCall call;
   call.prefix = prefix_ + "r_";
   call.arguments = {queue_, place.self, place.block};
@@ -196,13 +210,13 @@ Around ExecutorSites::first_call(size_t number, const Place& place) const {
     for (const std::string& extent : *extents)
       call.arguments.push_back(with_prefix(extent, place.body_prefix));
   }
-  call.arguments.push_back(std::to_string(target.most_threads));
-  call.arguments.push_back(std::to_string(target.kernel));
+  call.arguments.push_back(most_threads(number));
+  call.arguments.push_back(std::to_string(targets_.at(number).kernel));
   call.arguments.push_back(stream(number, place).front());
   call.results = {{0, name("arguments")}, {8, name("item")}, {16, name("refused")}};
   const Around own = own_call(place);
   Around out;
-  out.before = "{\n\t" + choice_of_stream(number) +
+  out.before = "{\n\t" + choice_of_stream(number) + choice_of_threads(number, place) +
                inline_function(record_, template_function(record_, kGridReserveFunction), call, lines_) +
                fmt::format(
                    "\n\tsetp.eq.u64 {0}own, {0}arguments, 0;\n\tsetp.eq.u64 {0}none, {0}refused, 0;\n"
@@ -245,7 +259,6 @@ Around ExecutorSites::buffer_call(const analysis::Site& site, const Place& place
 // The second call of that pair. A launch that CUDA refuses gets a buffer from the program's own call first.
 Around ExecutorSites::buffer_launch(size_t number, const Place& place) const {
   const analysis::Site& site = kernel_.sites[number];
-  const LaunchTarget& target = targets_.at(number);
   InlineCall call;
   call.prefix = prefix_ + "o_";
   call.arguments = {queue_, place.self, place.block, name("item"), name("last")};
@@ -253,14 +266,15 @@ Around ExecutorSites::buffer_launch(size_t number, const Place& place) const {
     for (const std::string& extent : *extents)
       call.arguments.push_back(with_prefix(extent, place.body_prefix));
   }
-  call.arguments.push_back(std::to_string(target.most_threads));
-  call.arguments.push_back(std::to_string(target.kernel));
+  call.arguments.push_back(most_threads(number));
+  call.arguments.push_back(std::to_string(targets_.at(number).kernel));
   for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
   const std::string code = name("call_error"), returned = name("call_returned");
   call.results = {{0, name("last")}, {8, returned}, {16, name("refused")}};
   Around out;
   out.before =
       fmt::format("{{\n\t.reg .b64 {};\n\t.reg .b32 {};\n\t", returned, code) + choice_of_stream(number) +
+      choice_of_threads(number, place) +
       inline_function(record_, template_function(record_, kGridLaunchFunction), call, lines_) +
       fmt::format("\n\tsetp.ne.u64 {0}own, {0}refused, 0;\n\t@{0}own bra {1};\n\tcvt.u32.u64 {2}, {3};\n",
                   "%" + prefix_, label("launch", number), code, returned);

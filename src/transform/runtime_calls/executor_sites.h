@@ -81,6 +81,8 @@ class ExecutorSites {
   [[nodiscard]] bool has_stream(analysis::ExecutedStream stream) const;
   [[nodiscard]] std::string unordered_streams() const;
   [[nodiscard]] std::string choice_of_stream(size_t number) const;
+  [[nodiscard]] std::string choice_of_threads(size_t number, const Place& place) const;
+  [[nodiscard]] std::string most_threads(size_t number) const;
   [[nodiscard]] std::string name(std::string_view what) const { return "%" + prefix_ + std::string(what); }
   [[nodiscard]] std::string label(std::string_view what, size_t number) const;
   [[nodiscard]] std::string landing(std::string_view what, size_t number) const;

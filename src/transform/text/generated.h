@@ -57,6 +57,8 @@ struct LaunchTarget {
   uint32_t most_threads = 0;
   // Only for the executor: where the launch needs no order.
   analysis::WithoutOrder without_order = analysis::WithoutOrder::Never;
+  // Then, if the launch's shared memory is not constant: the most that the consumer has.
+  std::optional<uint32_t> most_shared_bytes{};
 };
 
 // Targets without a limit, for code that does not check blocks.

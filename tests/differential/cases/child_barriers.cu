@@ -240,7 +240,7 @@ KLAP_CASE(child_dynamic_shared_of_any_size, "a size of shared memory that is not
   of_children(
       c, "rotate_some_parent", 1, [](int t, int i) { return start_of(t * kBlock + (i + 1) % kBlock); },
       static_cast<int>(kBlock * sizeof(int)));
-  c.left_on_host("rotate_some_parent", "dynamic-shared-memory");
+  c.rewritten("rotate_some_parent");
 }
 KLAP_CASE(child_static_and_dynamic_shared, "static and dynamic shared memory overlap") {
   of_child(c, "both_parent", [](int t, int i) { return reversed(t, (i + 1) % kBlock); });

@@ -60,7 +60,7 @@ class FakeDriverTest : public testing::Test {
     Registry::instance().remove_library(library_);
     driver()->library_unload(library_);
     for (const char* name : {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_MEMORY", "FAKE_CUDA_THREADS",
-                             "FAKE_CUDA_OCCUPANCY", "FAKE_CUDA_MS"})
+                             "FAKE_CUDA_SHARED", "FAKE_CUDA_OCCUPANCY", "FAKE_CUDA_MS"})
       unsetenv(name);
     std::filesystem::remove(log_);
   }

@@ -4,7 +4,19 @@
 namespace klap::runtime {
 namespace {
 
-class RedirectLimitsTest : public RedirectTest {};
+class RedirectLimitsTest : public RedirectTest {
+ protected:
+  // Registers the first parent again, whose queue is changed so.
+  void change_queue(const std::function<void(jit::ChildQueue&)>& change) {
+    Registry::instance().remove_library(library_);
+    LoadedImage image;
+    image.library = library_;
+    image.variants = {variants().front()};
+    change(image.variants.front().queues.front());
+    Registry::instance().add(image);
+    parent_ = kernel("parent");
+  }
+};
 
 TEST_F(RedirectLimitsTest, ConsumerOfGroupsMustFit) {
   setenv("FAKE_CUDA_THREADS", "__klap_consumer=64", 1);
@@ -58,6 +70,41 @@ TEST_F(RedirectLimitsTest, ChildrenOverTheirLimitRunNatively) {
   expect_left(launch_of(parent_), "child block over the child's limit");
   unsetenv("FAKE_CUDA_THREADS");
   expect_left(launch_of(parent_), "child block over the child's limit");  // settled for this context
+}
+
+// The program may set the limit between two launches.
+TEST_F(RedirectLimitsTest, LimitsOfSharedMemoryMustBeTheKnownOnes) {
+  change_queue([](jit::ChildQueue& queue) { queue.shared_limits = {{"child", 1000, true}}; });
+  setenv("FAKE_CUDA_SHARED", "child=1000", 1);
+  expect_redirected(launch_of(parent_));
+  for (const char* other : {"child=1004", "child=996"}) {
+    setenv("FAKE_CUDA_SHARED", other, 1);
+    expect_left(launch_of(parent_), "other limit of shared memory");
+  }
+  setenv("FAKE_CUDA_SHARED", "child=1000", 1);
+  expect_redirected(launch_of(parent_));
+}
+
+// If the code bounds what launches ask for, a larger limit changes nothing.
+TEST_F(RedirectLimitsTest, BoundedSharedMemoryMustBeAllowed) {
+  change_queue([](jit::ChildQueue& queue) { queue.shared_limits = {{"child", 1000, false}}; });
+  setenv("FAKE_CUDA_SHARED", "child=5000", 1);
+  expect_redirected(launch_of(parent_));
+  setenv("FAKE_CUDA_SHARED", "child=996", 1);
+  expect_left(launch_of(parent_), "other limit of shared memory");
+}
+
+TEST_F(RedirectLimitsTest, ConsumersGetTheSharedMemoryThatTheyNeed) {
+  change_queue([](jit::ChildQueue& queue) { queue.child_shared_bytes = 60000; });
+  expect_redirected(launch_of(parent_));
+  EXPECT_THAT(read_file(log_),
+              testing::HasSubstr("cuFuncSetAttribute kernel=__klap_consumer attribute=8 value=60000"));
+}
+
+TEST_F(RedirectLimitsTest, ConsumersMayNotGetTheSharedMemoryThatTheyNeed) {
+  change_queue([](jit::ChildQueue& queue) { queue.child_shared_bytes = 60000; });
+  setenv("FAKE_CUDA_FAIL", "cuFuncSetAttribute:__klap_consumer=1", 1);
+  expect_left(launch_of(parent_), "consumer does not fit the device");
 }
 
 TEST_F(RedirectLimitsTest, EveryKernelThatAConsumerRunsIsChecked) {

@@ -1,0 +1,63 @@
+// A recursion whose launches ask for shared memory of any size, some of them for more than the kernel may
+// have. The host changes how much that is, to more and to less. Preloaded, these launches have a variant only
+// while the limit is CUDA's own. So the errors that are printed must be those of the native run.
+#include "program.h"
+
+constexpr int kRow = 64;
+constexpr int kBlock = 32;
+
+extern __shared__ int tile[];
+
+// Writes a row through the last part of `bytes` bytes of shared memory.
+__global__ void turn(int* rows, const int* bytes, int* errors, int at, int count) {
+  __shared__ int steps[1];
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) steps[0] = 1000 * at;
+  if (at > 0) {
+    const int n = bytes[at - 1] / 4, used = n < kRow ? n : kRow;
+    for (int i = thread; i < used; i += kBlock) tile[n - 1 - i] = i;
+    __syncthreads();
+    for (int i = thread; i < used; i += kBlock) rows[at * kRow + i] = tile[n - used + i] + steps[0];
+  }
+  if (thread != 0) return;
+  for (int next = at; next < count; ++next) {
+    turn<<<1, kBlock, bytes[next]>>>(rows, bytes, errors, next + 1, count);
+    errors[next] = cudaGetLastError();
+    if (errors[next] == cudaSuccess) break;
+  }
+}
+
+void run(gpu::Report& report, const char* limit, const std::vector<int>& sizes) {
+  const int count = static_cast<int>(sizes.size());
+  const gpu::Buffer<int> rows((count + 1) * kRow), errors(count);
+  const gpu::Buffer<int> bytes(sizes);
+  turn<<<1, kBlock>>>(rows.data(), bytes.data(), errors.data(), 0, count);
+  gpu::wait("turn");
+  const std::vector<int> got = errors.to_host();
+  std::vector<int> expected((count + 1) * kRow);
+  std::printf("%s:", limit);
+  for (int i = 0; i < count; ++i) {
+    std::printf(" %d bytes: error %d%s", sizes[i], got[i], i + 1 == count ? "\n" : ",");
+    const int n = sizes[i] / 4, used = n < kRow ? n : kRow;
+    for (int cell = 0; cell < used && got[i] == 0; ++cell)
+      expected[(i + 1) * kRow + cell] = used - 1 - cell + 1000 * (i + 1);
+  }
+  report.expect_equal(limit, rows.to_host(), expected);
+  report.expect(got.front() == 0 && got.back() == 0, "%s: a small launch is refused", limit);
+}
+
+int main() {
+  gpu::Report report("shared_sizes");
+  cudaFuncAttributes attributes{};
+  gpu::check(cudaFuncGetAttributes(&attributes, turn), "cudaFuncGetAttributes");
+  std::printf("at most %d bytes of dynamic shared memory beside %zu\n", attributes.maxDynamicSharedSizeBytes,
+              attributes.sharedSizeBytes);
+  const std::vector<int> sizes = {256, 49148, 49152, 4, 20000, 56000, -4, 128, 1 << 20, 49148, 0, 36};
+  run(report, "the limit as it is", sizes);
+  for (const int limit : {60000, 1000}) {
+    gpu::check(cudaFuncSetAttribute(turn, cudaFuncAttributeMaxDynamicSharedMemorySize, limit),
+               "cudaFuncSetAttribute");
+    run(report, limit > 49152 ? "a larger limit" : "a smaller limit", sizes);
+  }
+  return report.finish();
+}
