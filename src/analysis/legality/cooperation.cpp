@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "analysis/facts/facts.h"
 
@@ -124,16 +125,15 @@ uint64_t most_static_shared_bytes(const Module& m, const Function& kernel) {
 }
 
 uint32_t default_shared_limit(const Module& m, const Function& kernel) {
-  const std::vector<SharedSize> sizes = own_variables(m, CallGraph(m, kernel).closure(kernel));
-  uint64_t bytes = 0, align = 1;
-  for (const SharedSize& size : sizes) {
-    bytes += size.bytes;
-    align = std::max(align, size.align);
-  }
-  const bool needs_no_padding = sizes.size() == 1 || std::ranges::all_of(sizes, [&](const SharedSize& size) {
-                                  return size.bytes % align == 0;
-                                });
-  if (!needs_no_padding) return shared_room(m, kernel);
+  constexpr uint64_t kDynamicAlign = 16;
+  const CallGraph graph(m, kernel);
+  const Effects& effects = graph.closure(kernel);
+  std::vector<SharedSize> sizes = own_variables(m, effects);
+  std::ranges::sort(sizes, std::ranges::greater(), &SharedSize::align);
+  if (effects.has(EffectKind::DynamicShared)) sizes.push_back({0, kDynamicAlign});
+  uint64_t bytes = 0;
+  for (const SharedSize& size : sizes)
+    bytes = (bytes + size.align - 1) / size.align * size.align + size.bytes;
   return static_cast<uint32_t>(kSharedLimit - std::min(bytes, kSharedLimit));
 }
 

@@ -20,22 +20,25 @@ void for_each_callee(const Image& image, const Function& function, Visit&& visit
 
 uint64_t aligned(uint64_t offset, uint64_t align) { return (offset + align - 1) / align * align; }
 
+// NVIDIA's linker puts the rest of a block's shared memory at a multiple of so many bytes.
+constexpr uint64_t kDynamicAlign = 16;
+
 // Variables of fixed size one after the other, in the order in which they are first met; then, at a common
 // place, those that share the rest.
 void lay_out(const Image& image, Function& kernel, std::vector<uint32_t> used) {
   std::stable_partition(used.begin(), used.end(),
                         [&](uint32_t v) { return image.shared_variables[v].bytes != 0; });
   kernel.shared_offsets.assign(image.shared_variables.size(), ~uint64_t{0});
-  uint64_t end = 0, dynamic_align = 1;
+  uint64_t end = 0, dynamic_align = 0;
   for (const uint32_t v : used) {
     const SharedVariable& variable = image.shared_variables[v];
     if (variable.bytes == 0)
-      dynamic_align = std::max<uint64_t>(dynamic_align, variable.align);
+      dynamic_align = std::max<uint64_t>({dynamic_align, variable.align, kDynamicAlign});
     else
       end = aligned(end, variable.align) + variable.bytes;
     kernel.shared_offsets[v] = end - variable.bytes;
   }
-  end = aligned(end, dynamic_align);
+  if (dynamic_align != 0) end = aligned(end, dynamic_align);
   for (const uint32_t v : used) {
     if (image.shared_variables[v].bytes == 0) kernel.shared_offsets[v] = end;
   }

@@ -113,7 +113,7 @@ int DeviceRuntime::launch_documented(const ThreadCall& call, bool own) {
 
 int DeviceRuntime::launch(const ThreadCall& call, Launch wanted, uint64_t stream, bool own) {
   if (wanted.kernel == nullptr || !wanted.kernel->is_kernel) return rt::kInvalidValue;
-  if (const int error = launch_error(wanted, host_.shared_limit(*wanted.kernel))) return error;
+  if (const int error = launch_error(wanted, host_.shared_limit(*wanted.kernel), true)) return error;
   DeviceStream where;
   if (!DeviceStreams::find(block_of(call), calling_thread(call), stream, own, where))
     return rt::kInvalidValue;

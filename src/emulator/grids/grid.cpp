@@ -7,7 +7,7 @@
 namespace klap::emulator {
 namespace {
 
-constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kOutOfResources = 701;
+constexpr int kInvalidValue = 1, kInvalidConfiguration = 9;
 constexpr uint32_t kThreads = 1024;
 constexpr Dim3 kLargestBlock{1024, 1024, 64}, kLargestGrid{0x7fffffff, 65535, 65535};
 
@@ -32,14 +32,15 @@ bool allowed_by(const KernelLimits& limits, const Dim3& block) {
 
 }  // namespace
 
-int launch_error(const Launch& launch, uint32_t shared_limit) {
+int launch_error(const Launch& launch, uint32_t shared_limit, bool by_device) {
   if (launch.kernel == nullptr || !launch.kernel->is_kernel) return kInvalidValue;
   if (launch.parameters.size() < launch.kernel->parameter_bytes) return kInvalidValue;
   if (!fits(launch.grid, kLargestGrid) || !fits(launch.block, kLargestBlock)) return kInvalidConfiguration;
   if (volume(launch.block) > kThreads) return kInvalidConfiguration;
   if (!allowed_by(launch.kernel->limits, launch.block)) return kInvalidValue;
   const uint64_t shared = uint64_t{launch.kernel->shared_bytes} + launch.dynamic_shared;
-  return shared > shared_limit ? kOutOfResources : 0;
+  if (shared <= shared_limit) return 0;
+  return by_device ? kInvalidConfiguration : kInvalidValue;
 }
 
 }  // namespace klap::emulator

@@ -28,8 +28,8 @@ inline constexpr uint32_t kDefaultSharedLimit = 48 * 1024;
 
 // Why CUDA refuses a launch: a cudaError number, 0 if it does not. The device's limits (block of 1,024
 // threads, grid dimensions, shared memory of `shared_limit` bytes, static and dynamic) and the kernel's
-// (.maxntid, .reqntid).
-int launch_error(const Launch& launch, uint32_t shared_limit = kDefaultSharedLimit);
+// (.maxntid, .reqntid). Too much shared memory has another number in a launch by the device.
+int launch_error(const Launch& launch, uint32_t shared_limit = kDefaultSharedLimit, bool by_device = false);
 
 struct Grid {
   uint64_t id = 0;

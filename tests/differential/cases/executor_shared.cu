@@ -105,9 +105,9 @@ void turn_row(int* cells, int n) {
   for (int i = 0; i < used; ++i) ++cells[i];
 }
 
-void executed(Builder& c, const char* parent, const char* on_device) {
+void executed(Builder& c, const char* parent, const char* on_device, const char* by_warp) {
   c.left_on_device(parent, on_device);
-  c.by_warp(on_device);
+  c.by_warp(by_warp);
 }
 
 std::vector<int> numbered(int n) {
@@ -157,7 +157,7 @@ KLAP_CASE(executed_shared_sizes,
       "refused "
       "with an error, and the launches around it keep their order.",
       "sizes from memory, some of which are refused");
-  constexpr int kMost = 49152, kRefused = 701;  // cudaErrorLaunchOutOfResources
+  constexpr int kMost = 49152, kRefused = 9;  // cudaErrorInvalidConfiguration
   const std::vector<int> bytes = {256, kMost, kMost + 4, 4, 20000, -4, 128, 1 << 20, kMost, 0, 36};
   const int count = static_cast<int>(bytes.size());
   std::vector<int> cells = numbered(kRow * (count + 1)), errors;
@@ -173,7 +173,7 @@ KLAP_CASE(executed_shared_sizes,
   const auto of_cells = c.buffer("cells", before, cells);
   c.launch("turns", {1, 1, 1}, {kBlock, 1, 1}, c.address(of_errors), c.address(of_bytes), c.address(of_cells),
            0, count);
-  executed(c, "turns", "child-launches");
+  executed(c, "turns", "dynamic-shared-memory", "child-launches");
 }
 
 KLAP_CASE(executed_shared_kernels, "kernels of one consumer have each other's shared memory") {
@@ -183,7 +183,7 @@ KLAP_CASE(executed_shared_kernels, "kernels of one consumer have each other's sh
   second_half(cells.data(), kCells);
   const auto of_cells = c.buffer("cells", before, cells);
   c.launch("begin_halves", {1, 1, 1}, {1, 1, 1}, c.address(of_cells), kCells);
-  executed(c, "begin_halves", "child-launches");
+  executed(c, "begin_halves", "child-launches", "child-launches");
 }
 
 KLAP_CASE(executed_shared_of_blocks, "memory as large as the block asks for is too small") {
@@ -192,7 +192,7 @@ KLAP_CASE(executed_shared_of_blocks, "memory as large as the block asks for is t
   as_blocks(cells, 3);
   const auto of_cells = c.buffer("cells", before, cells);
   c.launch("as_blocks", {1, 1, 1}, {96, 1, 1}, c.address(of_cells), 3);
-  executed(c, "as_blocks", "child-launches");
+  executed(c, "as_blocks", "dynamic-shared-memory", "child-launches");
 }
 
 KLAP_CASE(executed_shared_constants, "one constant size of shared memory is taken for another one") {
@@ -201,7 +201,7 @@ KLAP_CASE(executed_shared_constants, "one constant size of shared memory is take
   wide_and_narrow(cells.data(), 0, 3);
   const auto of_cells = c.buffer("cells", before, cells);
   c.launch("wide_and_narrow", {1, 1, 1}, {kBlock, 1, 1}, c.address(of_cells), 0, 3);
-  executed(c, "wide_and_narrow", "child-launches");
+  executed(c, "wide_and_narrow", "child-launches", "child-launches");
 }
 
 KLAP_CASE(executed_shared_tails, "a tail launch has the shared memory of the grid before it") {
@@ -211,7 +211,7 @@ KLAP_CASE(executed_shared_tails, "a tail launch has the shared memory of the gri
   for (int n = kCells; n > 0; n /= 2) turn_row(cells.data(), n);
   const auto of_cells = c.buffer("cells", before, cells);
   c.launch("shrinks", {1, 1, 1}, {kBlock, 1, 1}, c.address(of_cells), kCells, 1);
-  executed(c, "shrinks", "stream-unsupported");
+  executed(c, "shrinks", "stream-unsupported", "stream-unsupported");
 }
 
 #endif

@@ -57,10 +57,12 @@ TEST_F(LaunchErrorTest, SharedMemoryIsLimited) {
   launch.dynamic_shared = 47 * 1024;
   EXPECT_EQ(launch_error(launch), 0);
   ++launch.dynamic_shared;
-  EXPECT_EQ(launch_error(launch), 701);
+  EXPECT_EQ(launch_error(launch), 1);
+  EXPECT_EQ(launch_error(launch, kDefaultSharedLimit, true), 9);
   EXPECT_EQ(launch_error(launch, 100 * 1024), 0);
   launch.dynamic_shared = 0xffffffff;
-  EXPECT_EQ(launch_error(launch, 100 * 1024), 701);
+  EXPECT_EQ(launch_error(launch, 100 * 1024), 1);
+  EXPECT_EQ(launch_error(launch, 100 * 1024, true), 9);
 }
 
 TEST_F(LaunchErrorTest, ThereMustBeAKernelAndItsParameters) {
