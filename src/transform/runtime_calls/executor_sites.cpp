@@ -153,11 +153,13 @@ std::string ExecutorSites::landing(std::string_view what, size_t number) const {
 std::string ExecutorSites::registers() const {
   if (kernel_.sites.empty() && kernel_.copies.empty() && events_.empty() && kernel_.error_queries.empty())
     return "";
+  const bool asks =
+      std::ranges::any_of(targets_, [](const LaunchTarget& t) { return t.most_shared_bytes.has_value(); });
   return fmt::format(
       "\t.reg .pred {0}own, {0}none;\n\t.reg .b64 {0}arguments, {0}item, {0}refused, {0}last;\n"
-      "\t.reg .b32 {0}error, {0}threads;\n\tmov.pred {0}own, 0;\n\tmov.b64 {0}item, 0;\n"
+      "\t.reg .b32 {0}error{1};\n\tmov.pred {0}own, 0;\n\tmov.b64 {0}item, 0;\n"
       "\tmov.b64 {0}last, 0;\n\tmov.b32 {0}error, 0;\n",
-      "%" + prefix_);
+      "%" + prefix_, asks ? fmt::format(", %{}threads", prefix_) : "");
 }
 
 // The first thread empties the block's word. All threads are there at the entry, so the barrier holds all of
