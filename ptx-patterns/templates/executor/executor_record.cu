@@ -227,9 +227,12 @@ static __device__ __forceinline__ bool append_to_block(const Place& place, unsig
   const unsigned int last = __shfl_sync(mask, static_cast<unsigned int>(item), highest);
   if (higher != 0) place.at(static_cast<unsigned int>(item))->behind = next;
   __syncwarp(mask);
-  if (lane != lowest) return false;
   // The lane that appends them acquires by this what the one before has written.
-  const unsigned int before = exchange_in_block(&place.block->last, last);
+  unsigned int before = 0;
+  if (lane == lowest) before = exchange_in_block(&place.block->last, last);
+  // No lane goes on before its grid has its place: its next launch could come before it.
+  __syncwarp(mask);
+  if (lane != lowest) return false;
   if (before != 0 && !place.is_in_parent() && append_privately(place, before, item)) return false;
   return append(place, before, item);
 }

@@ -15,6 +15,7 @@ import tempfile
 
 SCHEDULES = ["random", "one-block", "starve-one", "round-robin", "child-first", "child-last", "fast"]
 LIMIT = 100  # seconds a run may take
+SEEDS_OF_CASE = 2500  # of a differential case, in place of one run of a program
 
 
 class Library:
@@ -47,10 +48,17 @@ class Library:
             KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity in ("grid", "warp") else "1",
             KLAP_STATS=self.statistics)
         environment.update(setting.split("=", 1) for setting in self.options.setting)
+        command = [os.path.join(build, "bin", "emulated", self.options.program)]
+        if self.options.case:
+            # It chooses the schedule and the device anew for each seed.
+            for name in ("SEED", "SCHEDULE", "WEAK_MEMORY", "RACES"):
+                del environment["KLAP_EMULATOR_" + name]
+            seeds = f"{seed * SEEDS_OF_CASE + 1}..{(seed + 1) * SEEDS_OF_CASE}"
+            command = [os.path.join(build, "bin", "klap_case"), self.options.case, "--seeds", seeds]
         if self.options.blocks:
             environment.update(KLAP_EMULATOR_MULTIPROCESSORS="1", KLAP_EMULATOR_RESIDENT_BLOCKS=self.options.blocks)
         try:
-            run = subprocess.run([os.path.join(build, "bin", "emulated", self.options.program)], env=environment, timeout=LIMIT,
+            run = subprocess.run(command, env=environment, timeout=LIMIT,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         except subprocess.TimeoutExpired:
             return "no end"
@@ -73,9 +81,11 @@ class RightLibrary(Library):
         self.known = os.path.join(faults, "right")
         files = [self.path, os.path.join(libraries, "emulator", "libcuda.so.1"),
                  os.path.join(options.build, "bin", "emulated", options.program), os.path.abspath(__file__)]
+        if options.case:
+            files.append(os.path.join(options.build, "bin", "klap_case"))
         found = [(file, os.stat(file).st_mtime_ns, os.stat(file).st_size) for file in files]
         self.identity = repr((found, options.launcher, options.granularity, options.promotion, options.pool,
-                              options.blocks, options.setting))
+                              options.blocks, options.setting, options.case))
 
     def problem(self, seed):
         name = hashlib.sha256(f"{self.identity} {seed}".encode()).hexdigest()
@@ -103,6 +113,7 @@ def main():
     parser.add_argument("--setting", metavar="NAME=VALUE", action="append", default=[],
                         help="one more environment variable")
     parser.add_argument("--harmless", action="store_true", help="what is planted is no fault")
+    parser.add_argument("--case", help="a differential case to run in place of a program")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first-seed", type=int, default=0, help="the others come after it")
     options = parser.parse_args()
