@@ -93,6 +93,38 @@ extern "C" __global__ void shrinks(int* cells, int n, int is_first) {
         cells, is_first ? n : n / 2, 0);
 }
 
+// The older pair of calls, which names sizes in the second one.
+struct Half {
+  int* cells;
+  int* refused;
+  int begin, end;
+};
+__global__ void older_half(Half half);
+__device__ static cudaError_t launch_half(Half half, int threads, int bytes) {
+  auto* const buffer = static_cast<Half*>(cudaGetParameterBuffer(alignof(Half), sizeof(Half)));
+  *buffer = half;
+  return cudaLaunchDevice(reinterpret_cast<void*>(older_half), buffer, dim3(1), dim3(threads), bytes,
+                          nullptr);
+}
+__global__ void older_half(Half half) {
+  const int t = static_cast<int>(threadIdx.x), begin = half.begin, n = half.end - begin;
+  tile[t] = half.cells[begin + t];
+  __syncthreads();
+  half.cells[begin + t] = tile[n - 1 - t] + 1;
+  __syncthreads();
+  if (t != 0 || n < 2) return;
+  half.end = begin + n / 2;
+  if (launch_half(half, n / 2, n / 2 * 4) != cudaSuccess) atomicAdd(half.refused, 1000);
+  if (launch_half(half, n / 2, n << 20) != cudaSuccess) atomicAdd(half.refused, 1);
+  if (launch_half(half, n == 7 ? 1025 : 0, 4) != cudaSuccess) atomicAdd(half.refused, 1);
+  half.begin = half.end;
+  half.end = begin + n;
+  if (launch_half(half, n - n / 2, (n - n / 2) * 4) != cudaSuccess) atomicAdd(half.refused, 1000);
+}
+extern "C" __global__ void begin_older_halves(int* cells, int* refused, int n) {
+  if (launch_half({cells, refused, 0, n}, n, n * 4) != cudaSuccess) atomicAdd(refused, 1000);
+}
+
 #else
 
 namespace {
@@ -146,6 +178,13 @@ void wide_and_narrow(int* cells, int wide, int depth) {
   if (depth == 0) return;
   wide_and_narrow(cells, 1, depth - 1);
   wide_and_narrow(cells, 0, depth - 1);
+}
+
+// Returns the launches that are refused.
+int older_half(int* cells, int n) {
+  std::reverse(cells, cells + n);
+  for (int t = 0; t < n; ++t) ++cells[t];
+  return n < 2 ? 0 : 2 + older_half(cells, n / 2) + older_half(cells + n / 2, n - n / 2);
 }
 
 }  // namespace
@@ -212,6 +251,17 @@ KLAP_CASE(executed_shared_tails, "a tail launch has the shared memory of the gri
   const auto of_cells = c.buffer("cells", before, cells);
   c.launch("shrinks", {1, 1, 1}, {kBlock, 1, 1}, c.address(of_cells), kCells, 1);
   executed(c, "shrinks", "stream-unsupported", "stream-unsupported");
+}
+
+KLAP_CASE(executed_older_sizes, "a launch by the older pair of calls has another block or shared memory") {
+  constexpr int kCells = 77;
+  std::vector<int> cells = numbered(kCells);
+  const std::vector<int> before = cells;
+  const int refused = older_half(cells.data(), kCells);
+  const auto of_cells = c.buffer("cells", before, cells);
+  const auto of_refused = c.buffer("refused", std::vector<int>(1), std::vector<int>{refused});
+  c.launch("begin_older_halves", {1, 1, 1}, {1, 1, 1}, c.address(of_cells), c.address(of_refused), kCells);
+  executed(c, "begin_older_halves", "child-launches", "not-understood");
 }
 
 #endif
