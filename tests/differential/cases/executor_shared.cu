@@ -261,7 +261,7 @@ KLAP_CASE(executed_older_sizes, "a launch by the older pair of calls has another
   const auto of_cells = c.buffer("cells", before, cells);
   const auto of_refused = c.buffer("refused", std::vector<int>(1), std::vector<int>{refused});
   c.launch("begin_older_halves", {1, 1, 1}, {1, 1, 1}, c.address(of_cells), c.address(of_refused), kCells);
-  executed(c, "begin_older_halves", "child-launches", "not-understood");
+  executed(c, "begin_older_halves", "dynamic-shared-memory", "not-understood");
 }
 
 #endif
