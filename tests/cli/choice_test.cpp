@@ -15,12 +15,36 @@ namespace {
 TEST(TuneChoice, TakesTheFastestOfEachKernel) {
   const SettingTimes defaults = {{{"a", 1.0}, {"b", 1.0}}};
   const std::vector<SettingTimes> settings = {{{{"a", 0.8}, {"b", 2.0}}}, {{{"a", 0.7}, {"b", 0.98}}}};
-  const std::vector<Choice> choices = choose(defaults, settings);
+  const std::vector<Choice> choices = choose(defaults, settings, {"x", "y"});
   ASSERT_EQ(choices.size(), 2u);
   EXPECT_EQ(choices[0].setting, 1u);
   EXPECT_EQ(choices[0].best_ms, 0.7);
   EXPECT_EQ(choices[1].setting, std::nullopt) << "two percent are no more than runs differ";
   EXPECT_EQ(choices[1].best_ms, 1.0);
+}
+
+// Only settings of different keys can be in force together, and only those that help by themselves are tried.
+TEST(TuneChoice, HasASecondSettingOfAnotherKey) {
+  const std::vector<SettingTimes> settings = {
+      {{{"a", 0.7}, {"b", 0.7}}}, {{{"a", 0.6}, {"b", 0.6}}}, {{{"a", 0.9}, {"b", 0.99}}}};
+  std::vector<Choice> choices = choose({{{"a", 1.0}, {"b", 1.0}}}, settings, {"x", "x", "y"});
+  ASSERT_EQ(choices.size(), 2u);
+  EXPECT_EQ(choices[0].setting, 1u);
+  EXPECT_EQ(choices[0].second, 2u);
+  EXPECT_EQ(choices[1].setting, 1u);
+  EXPECT_EQ(choices[1].second, std::nullopt);
+}
+
+TEST(TuneChoice, KeepsPairsThatSaveMore) {
+  std::vector<Choice> choices = {
+      {"a", 1, 0, 0.5, 1}, {"b", 1, 0, 0.5, 1}, {"c", 1, 0, 0.5, 1}, {"d", 1, 0, 0.5, std::nullopt}};
+  keep_pairs(choices, {{{"a", 0.4}, {"b", 0.495}, {"d", 0.1}}});
+  EXPECT_EQ(choices[0].second, 1u);
+  EXPECT_EQ(choices[0].best_ms, 0.4);
+  for (const size_t i : {1, 2, 3}) {
+    EXPECT_EQ(choices[i].second, std::nullopt) << i;
+    EXPECT_EQ(choices[i].best_ms, 0.5) << i;
+  }
 }
 
 TEST(TuneChoice, TakesTheMiddleRun) {
@@ -30,7 +54,7 @@ TEST(TuneChoice, TakesTheMiddleRun) {
 }
 
 TEST(TuneChoice, TakesNothingWithoutRuns) {
-  const std::vector<Choice> choices = choose({{{"a", 1.0}}}, {{}, {{}}});
+  const std::vector<Choice> choices = choose({{{"a", 1.0}}}, {{}, {{}}}, {"x", "y"});
   ASSERT_EQ(choices.size(), 1u);
   EXPECT_FALSE(choices[0].setting);
 }
@@ -46,6 +70,13 @@ TEST(TuneChoice, IsConfirmed) {
   EXPECT_EQ(choices[1].best_ms, 1.0);
   EXPECT_FALSE(choices[2].setting) << "it did not run again";
   EXPECT_FALSE(choices[3].setting);
+}
+
+TEST(TuneConfig, HasBothSettingsOfAPair) {
+  const std::vector<Candidate> tried = {{"KLAP_THRESHOLD", "threshold", "64"},
+                                        {"KLAP_LAUNCHER", "launcher", "device"}};
+  EXPECT_THAT(config_text({{"_Z1av", 1, 1, 0.5, 0}}, tried, "./app", ""),
+              testing::HasSubstr("name = \"_Z1av\"\nlauncher = \"device\"\nthreshold = \"64\"\n"));
 }
 
 TEST(TuneConfig, HasATableForEachChoice) {

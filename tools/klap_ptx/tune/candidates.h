@@ -1,4 +1,4 @@
-// The settings of kernels that tuning tries, one at a time.
+// The settings of kernels that tuning tries, one at a time; at the end the two best of a kernel together.
 #pragma once
 
 #include <string>

@@ -30,11 +30,19 @@ struct Choice {
   double default_ms = 0;
   std::optional<size_t> setting;  // the number of the setting that is better than the default
   double best_ms = 0;
+  // The best one of another key that is better than the default, too. It is chosen as well if both together
+  // are better than the first alone.
+  std::optional<size_t> second{};
 };
 
-// For each parent of the default's runs, by name. A setting is chosen if it saves at least so much.
+// For each parent of the default's runs, by name. A setting is chosen if it saves at least so much. `keys`
+// are those of the settings: two of one key cannot be chosen together.
 constexpr double kLeastGain = 0.03;
-std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<SettingTimes>& settings);
+std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<SettingTimes>& settings,
+                           const std::vector<std::string>& keys);
+
+// Gives up the second settings that save nothing more in runs with both.
+void keep_pairs(std::vector<Choice>& choices, const SettingTimes& both);
 
 // Gives up the choices that do not save as much in other runs, at the default and with all choices. The best
 // of many settings is often one whose runs were lucky.

@@ -32,10 +32,14 @@ std::string config_text(const std::vector<Choice>& choices, const std::vector<Ca
   std::string text = fmt::format("# klap-ptx tune made this from runs of: {}\n", in_one_line(program));
   for (const Choice& choice : choices) {
     if (!choice.setting) continue;
-    const Candidate& candidate = tried.at(*choice.setting);
-    text += fmt::format("\n# {}: {:.4f} ms a launch, {:.4f} at the default\n[[kernel]]\nname = {}\n{} = {}\n",
+    text += fmt::format("\n# {}: {:.4f} ms a launch, {:.4f} at the default\n[[kernel]]\nname = {}\n",
                         in_one_line(demangle(choice.parent)), choice.best_ms, choice.default_ms,
-                        as_string(choice.parent), candidate.key, as_string(candidate.value));
+                        as_string(choice.parent));
+    for (const auto& setting : {choice.setting, choice.second}) {
+      if (!setting) continue;
+      const Candidate& candidate = tried.at(*setting);
+      text += fmt::format("{} = {}\n", candidate.key, as_string(candidate.value));
+    }
   }
   if (!before.empty()) text += "\n# What was in force before:\n" + before;
   return text;

@@ -107,7 +107,8 @@ class Tuner {
           .fix("klap-ptx explain says why");
     choose_candidates();
     try_candidates();
-    choices_ = choose(defaults.times, times());
+    choices_ = choose(defaults.times, times(), keys());
+    try_pairs();
     if (has_choice()) confirm_choices();
     if (has_choice()) check_choices();
     if (has_choice()) write_config(options_.out);
@@ -227,9 +228,9 @@ class Tuner {
     const double first_begin = elapsed();
     for (size_t i = 0; i < tried_.size(); ++i) {
       const double begin = elapsed();
-      // The last two sets of runs compare the whole program.
+      // Three more sets of runs measure pairs and compare the whole program.
       const double each = i == 0 ? 0 : (begin - first_begin) / static_cast<double>(i);
-      if (begin + 3 * each > options_.seconds) {
+      if (begin + 4 * each > options_.seconds) {
         not_tried_ = tried_.size() - i;
         tried_.resize(i);
         return say(fmt::format("{} settings are not tried: time is up", not_tried_));
@@ -242,6 +243,19 @@ class Tuner {
       say(fmt::format("[{}/{}] {}: {:.1f} s, about {:.0f} s to go", i + 1, tried_.size(), candidate.text(),
                       elapsed() - begin, std::min(left, options_.seconds - elapsed())));
     }
+  }
+
+  // The two best settings of each kernel together, where they are of different kinds.
+  void try_pairs() {
+    if (std::ranges::none_of(choices_, [](const Choice& choice) { return choice.second.has_value(); }))
+      return;
+    keep_pairs(choices_, measure(with_choices(), "the two best settings of each kernel").times);
+  }
+
+  [[nodiscard]] std::vector<std::string> keys() const {
+    std::vector<std::string> out;
+    for (const Candidate& candidate : tried_) out.emplace_back(candidate.key);
+    return out;
   }
 
   [[nodiscard]] std::vector<SettingTimes> times() const {
@@ -287,7 +301,10 @@ class Tuner {
 
   void give_up_choices(const std::string& problem) {
     say(fmt::format("the settings together are wrong ({}), so none is written", problem));
-    for (Choice& choice : choices_) choice.setting.reset();
+    for (Choice& choice : choices_) {
+      choice.setting.reset();
+      choice.second.reset();
+    }
   }
 
   [[nodiscard]] bool has_choice() const {
@@ -299,7 +316,8 @@ class Tuner {
     for (const Choice& choice : choices_) {
       fmt::print("{}: {:.4f} ms a launch", demangle(choice.parent), choice.default_ms);
       if (choice.setting) {
-        fmt::print(", {:.4f} with {} ({:.0f} % less)\n", choice.best_ms, tried_[*choice.setting].text(),
+        fmt::print(", {:.4f} with {}{} ({:.0f} % less)\n", choice.best_ms, tried_[*choice.setting].text(),
+                   choice.second ? " and " + tried_[*choice.second].text() : "",
                    100 * (1 - choice.best_ms / choice.default_ms));
       } else {
         fmt::print(", which no setting makes {:.0f} % shorter\n", 100 * kLeastGain);
@@ -323,10 +341,15 @@ class Tuner {
                          {"default_ms", choice.default_ms},
                          {"best_ms", choice.best_ms},
                          {"key", nullptr},
-                         {"value", nullptr}});
+                         {"value", nullptr},
+                         {"second_key", nullptr},
+                         {"second_value", nullptr}});
       if (!choice.setting) continue;
       kernels.back()["key"] = tried_[*choice.setting].key;
       kernels.back()["value"] = tried_[*choice.setting].value;
+      if (!choice.second) continue;
+      kernels.back()["second_key"] = tried_[*choice.second].key;
+      kernels.back()["second_value"] = tried_[*choice.second].value;
     }
     return {{"command", options_.command},
             {"config", has_choice() ? nlohmann::json(options_.out) : nlohmann::json()},
