@@ -115,7 +115,8 @@ typedef struct klap_variant {
   uint32_t group_blocks;   /* blocks of the parent that launch as one: a group; 0: all blocks of the grid */
   uint32_t queue_count;    /* queues of the parent, at least 1 */
   uint32_t child_shared_bytes; /* dynamic shared memory of that launch, the most if that differs; give the
-                                  consumer as much, and let it have that by its attribute */
+                                  consumer as much, and let it have that by its attribute. The child's own
+                                  limit must be CUDA's default then */
 } klap_variant;
 
 /* The KLAP_API_VERSION and KLAP_VERSION that the library was built with. The text is static. */
