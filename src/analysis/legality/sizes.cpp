@@ -76,9 +76,12 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
   most = std::min<uint64_t>(most, kMostThreads);
   sizes.most_threads = static_cast<uint32_t>(std::min(most, most_threads_allowed(child_module, child)));
   sizes.shared_bytes = constant_shared_bytes(site, parent);
-  sizes.most_shared_bytes = sizes.shared_bytes.value_or(shared_room(child_module, child));
-  sizes.requested_shared_bytes =
-      sizes.shared_bytes.value_or(most_of(values.shared.value, default_shared_limit(child_module, child)));
+  if (sizes.shared_bytes) {
+    sizes.most_shared_bytes = sizes.requested_shared_bytes = *sizes.shared_bytes;
+  } else {  // only then are the child's variables looked for
+    sizes.most_shared_bytes = shared_room(child_module, child);
+    sizes.requested_shared_bytes = most_of(values.shared.value, default_shared_limit(child_module, child));
+  }
   return sizes;
 }
 
