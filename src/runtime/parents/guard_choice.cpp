@@ -15,9 +15,12 @@ constexpr double kMostLost = 0.03;
 constexpr double kFaster = 0.97;
 // A trial that takes so much longer need not be repeated more than once.
 constexpr double kMuchSlower = 1.3;
-constexpr uint64_t kMeasureAgain = 1000;  // after so many launches
-constexpr int64_t kOld = 24 * 3600;       // seconds until earlier runs are no longer believed
-constexpr double kOtherTime = 1.5;        // nor are they if a launch takes so many times as long, or as short
+constexpr uint64_t kMeasureAgain = 1000;  // at least once in so many launches
+// The host needs so much longer for a launch that is measured. Where the GPU waits for it, that is lost. It
+// does not count for first launches, which take far longer anyway.
+constexpr double kMeasuringMs = 0.01;
+constexpr int64_t kOld = 24 * 3600;  // seconds until earlier runs are no longer believed
+constexpr double kOtherTime = 1.5;   // nor are they if a launch takes so many times as long, or as short
 
 double added_ms(double took, double otherwise) { return std::max(0.0, took - otherwise); }
 
@@ -41,11 +44,15 @@ GuardChoice::GuardChoice(const GuardTimes& earlier, int64_t now)
     decide_by_later(earlier_);
   }
   is_told_ = is_decided_;
+  if (is_told_) measured_again_after_ = kMeasureAgain;
 }
 
 GuardChoice::Next GuardChoice::next(uint64_t most_children) {
   ++own_.launches;
-  if (is_decided_ && ++since_decision_ > kMeasureAgain) begin_again();
+  if (is_decided_ && ++since_decision_ > measured_again_after_) {
+    measured_again_after_ = std::min(2 * measured_again_after_, kMeasureAgain);
+    begin_again();
+  }
   // The first launches of processes say nothing about later ones.
   if (is_decided_ && by_first_ && own_.launches > kFirst) {
     is_decided_ = is_told_ = by_first_ = false;
@@ -82,7 +89,8 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
     return times.counted != 0 ? Next::MeasuredOriginal : Next::CountedVariant;
   }
   const bool measures_first = is_kept_ && own_.launches == 1;
-  const bool measures_later = own_.launches > kFirst && times.variant.later.count() < kMeasured;
+  const bool measures_later = own_.launches > kFirst && times.variant.later.count() < kMeasured &&
+                              (times.variant.later.empty() || may_lose(0, times));
   if (!measures_first && (is_rare || !measures_later)) return Next::Variant;
   is_measuring_ = true;
   is_first_measured_ = measures_first;
@@ -92,7 +100,7 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
 uint64_t GuardChoice::settled_launches() const {
   constexpr uint64_t kLater = 16;  // a trial may come after one in so many more launches than it could
   if (is_measuring_ || own_.launches <= kFirst + 1) return 0;
-  if (is_decided_) return kMeasureAgain - since_decision_;
+  if (is_decided_) return measured_again_after_ - since_decision_;
   return knows_variant(all()) ? own_.launches / kLater : 0;
 }
 
@@ -109,12 +117,14 @@ void GuardChoice::counted(uint64_t children) {
 
 void GuardChoice::variant_took(double ms) {
   is_measuring_ = false;
+  if (!is_first_measured_) own_.lost_ms += kMeasuringMs;
   check_told(ms, is_first_measured_ ? earlier_.variant.first : earlier_.variant.later);
   (is_first_measured_ ? own_.variant.first : own_.variant.later).add(ms);
 }
 
 void GuardChoice::original_took(double ms) {
   is_measuring_ = false;
+  if (!is_first_measured_) own_.lost_ms += kMeasuringMs;
   Samples& samples = is_first_measured_ ? own_.original.first : own_.original.later;
   check_told(ms, is_first_measured_ ? earlier_.original.first : earlier_.original.later);
   samples.add(ms);
@@ -174,8 +184,14 @@ bool GuardChoice::may_try_original(const GuardTimes& times) const {
   const Samples& known = has_run_original_ ? times.original.later : times.original.first;
   const double costs = known.empty() ? static_cast<double>(std::max<uint64_t>(children(), 1)) * kLaunchMs
                                      : added_ms(known.best(), variant_ms());
-  const double spent = earlier_.spent_ms + variant_ms() * static_cast<double>(own_.launches);
-  return earlier_.lost_ms + own_.lost_ms + costs <= kMostLost * spent;
+  return may_lose(costs, times);
+}
+
+// True if so much more, and a measurement, may be lost by trying.
+bool GuardChoice::may_lose(double ms, const GuardTimes& times) const {
+  const Samples& known = times.variant.later.empty() ? times.variant.first : times.variant.later;
+  const double spent = earlier_.spent_ms + known.best() * static_cast<double>(own_.launches);
+  return earlier_.lost_ms + own_.lost_ms + ms + kMeasuringMs <= kMostLost * spent;
 }
 
 // One trial is enough if it leaves no doubt.

@@ -77,6 +77,7 @@ class GuardChoice {
   [[nodiscard]] GuardTimes all() const;
   [[nodiscard]] bool is_launched_rarely() const;
   [[nodiscard]] bool may_try_original(const GuardTimes& times) const;
+  [[nodiscard]] bool may_lose(double ms, const GuardTimes& times) const;
   [[nodiscard]] bool knows_variant(const GuardTimes& times) const;
   [[nodiscard]] Next next_chosen();
   [[nodiscard]] Next next_undecided(uint64_t most_children);
@@ -88,6 +89,9 @@ class GuardChoice {
 
   GuardTimes earlier_, own_;
   int64_t now_ = 0;
+  // Both forms are measured again after so many launches: soon at first, since a choice by a few times of
+  // short kernels may be wrong, and then twice as late each time.
+  uint64_t measured_again_after_ = 125;
   uint64_t since_decision_ = 0, trials_ = 0;
   double set_up_ms_ = 0;  // lost in the first trial, which later launches need no longer pay
   bool is_measuring_ = false, is_decided_ = false, takes_original_ = false;
