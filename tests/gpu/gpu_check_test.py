@@ -220,6 +220,8 @@ class SanitizerTest(unittest.TestCase):
         entry = {"name": "p_twice", "program": "p", "arguments": ["2"], "settings": {"A": "b"}, "sanitize": ["memcheck"]}
         where = process.Installation("build")
         self.assertIn(sanitizer.Job("memcheck", where.program("gpu", "p"), ["2"], {"A": "b"}), jobs(where, [entry]))
+        more = dict(entry, sanitize_arguments=["allowed"])
+        self.assertIn(sanitizer.Job("memcheck", where.program("gpu", "p"), ["2", "allowed"], {"A": "b"}), jobs(where, [more]))
 
     def test_sanitizer_that_did_not_look(self):
         self.assertFalse(self.judge("PASS p\n")[0])

@@ -89,8 +89,9 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
     return times.counted != 0 ? Next::MeasuredOriginal : Next::CountedVariant;
   }
   const bool measures_first = is_kept_ && own_.launches == 1;
-  const bool measures_later = own_.launches > kFirst && times.variant.later.count() < kMeasured &&
-                              (times.variant.later.empty() || may_lose(0, times));
+  const bool is_unknown = times.variant.later.empty() && earlier_.spent_ms == 0;
+  const bool measures_later =
+      own_.launches > kFirst && times.variant.later.count() < kMeasured && (is_unknown || may_lose(0, times));
   if (!measures_first && (is_rare || !measures_later)) return Next::Variant;
   is_measuring_ = true;
   is_first_measured_ = measures_first;
