@@ -2,8 +2,8 @@
 // have. The host changes how much that is, to more and to less. Preloaded, these launches have a variant only
 // while the limit is CUDA's own. So the errors that are printed must be those of the native run.
 //
-// With the argument "allowed" no launch asks for too much: compute-sanitizer takes the buffer of a launch that
-// CUDA will refuse for memory that is not allocated, also in the native run.
+// With the argument "allowed" no launch asks for too much: compute-sanitizer takes the buffer of a launch
+// that CUDA will refuse for memory that is not allocated, also in the native run.
 #include <algorithm>
 
 #include "program.h"
