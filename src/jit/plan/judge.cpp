@@ -57,7 +57,9 @@ bool may_be_executed(Reason reason) {
   switch (reason) {
     case Reason::OrderKept:
     case Reason::SeveralSites:
+    case Reason::ChildBarrier:
     case Reason::ChildLaunches:
+    case Reason::ChildSharedMemory:
     case Reason::ChildWaits:
     case Reason::StreamUnsupported:
     case Reason::SiteInLoop:
