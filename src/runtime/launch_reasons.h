@@ -58,6 +58,7 @@ namespace klap::runtime {
   X(kParentBlock, "block over the variant's limit", "the launch's block is too large for the variant")       \
   X(kOriginalIsFaster, "original is faster", "the original was found to be faster (KLAP_GUARD)")             \
   X(kOriginalIsTried, "original is tried", "the original is measured, to compare it (KLAP_GUARD)")           \
+  X(kOriginalIsAskedFor, "original is asked for", "KLAP_GUARD=original runs every parent as it is")          \
   X(kBothParameterForms, "both parameter forms", "parameters were given both as an array and as a buffer")   \
   X(kParametersMissing, "parameters missing", "fewer parameters were given than the parent has")             \
   X(kUnknownLaunchOption, "unknown launch option", "the launch has an extra option that is not known")       \

@@ -142,6 +142,7 @@ std::optional<GuardMode> parse_guard(std::string_view name) {
   if (name == "off") return GuardMode::Off;
   if (name == "process") return GuardMode::Process;
   if (name == "on") return GuardMode::On;
+  if (name == "original") return GuardMode::Original;
   return std::nullopt;
 }
 

@@ -54,8 +54,9 @@ struct KernelTable {
 
 enum class LinkerChoice { Auto, NvJitLink, Driver };
 
-// Whether parents run as they are where that is faster, and whether measurements are kept for later runs.
-enum class GuardMode { Off, Process, On };
+// Whether parents run as they are where that is faster, or always, and whether measurements are kept for
+// later runs.
+enum class GuardMode { Off, Process, On, Original };
 
 struct Config {
   bool disabled = false;              // KLAP_DISABLE

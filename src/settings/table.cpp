@@ -29,7 +29,7 @@ constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
-constexpr std::array kGuards{"off"sv, "process"sv, "on"sv};
+constexpr std::array kGuards{"off"sv, "process"sv, "on"sv, "original"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
 constexpr std::array kTable{
@@ -114,7 +114,8 @@ constexpr std::array kTable{
             "A kernel runs as it is if that is found to be faster. Only kernels are tried whose number of "
             "launches from the device is known before. on: times are kept beside the rewritten modules, so "
             "that the next run goes on from there. process: only times of this process count. off: nothing "
-            "is measured, and the rewritten kernel always runs."},
+            "is measured, and the rewritten kernel always runs. original: the program's own kernel always "
+            "runs, to measure it."},
     Setting{Kind::User,
             "",
             "name",

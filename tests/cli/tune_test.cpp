@@ -2,6 +2,7 @@
 // not matter: that runs are made, checked and dropped does, and that what is written is a config file.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "command.h"
@@ -27,13 +28,15 @@ class Tune : public Command {
     options.insert(options.end(), program.begin(), program.end());
     // What is in the environment is not tried.
     std::vector<std::string> environment = {"LD_LIBRARY_PATH=" EMULATOR, "KLAP_EMULATOR_QUIET=1",
-                                            "KLAP_LINKER=driver",        "KLAP_CACHE_DIR=" + path("cache"),
-                                            "KLAP_GRANULARITY=grid",     "KLAP_CONSUMER_THREADS=auto"};
+                                            "KLAP_LINKER=driver", "KLAP_CACHE_DIR=" + path("cache"),
+                                            "KLAP_CONSUMER_THREADS=auto"};
+    if (!without_granularity_) environment.emplace_back("KLAP_GRANULARITY=grid");
     if (const char* const nvrtc = std::getenv("KLAP_NVRTC"))
       environment.push_back(std::string("KLAP_NVRTC=") + nvrtc);
     return klap_ptx(options, environment);
   }
   static std::string emulated(const std::string& name) { return EMULATED + name; }
+  bool without_granularity_ = false;  // in the environment
   const std::vector<std::string> micro_ = {emulated("micro"), "--children", "40", "--parents", "64",
                                            "--reps",          "5"};
 };
@@ -108,6 +111,19 @@ TEST_F(Tune, HasRunsChecked) {
   const Result result = tune({"--check", "grep -q nonsense \"$1\""}, micro_);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("with the library the program is wrong: the check ends with 1"));
+}
+
+// Times mean nothing here, so all that is known is that the original was measured, and only where a check can
+// tell that it loses no launches.
+TEST_F(Tune, TriesKernelsAsTheyAreIfRunsAreChecked) {
+  const auto has_original = [&](const json& report) {
+    return std::ranges::any_of(report["settings"], [](const json& setting) {
+      return setting["value"] == "none" && setting["problem"] == "" && !setting["runs"][0].empty();
+    });
+  };
+  without_granularity_ = true;
+  EXPECT_TRUE(has_original(tune({"--json", "--check", "grep -q right \"$1\""}, micro_).json()));
+  EXPECT_FALSE(has_original(tune({"--json"}, micro_).json()));
 }
 
 TEST_F(Tune, SaysWhatIsNotTriedInTime) {

@@ -125,6 +125,11 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(events("KLAP_GUARD=on"), 4) << "two more of the original, and the others are known";
     EXPECT_EQ(events("KLAP_GUARD=off"), 0);
     EXPECT_EQ(events("KLAP_GUARD=process"), 12);
+    EXPECT_EQ(events("KLAP_GUARD=original"), 0);
+    const nlohmann::json stats = run({"KLAP_GUARD=original", "KLAP_TIMING=1"}).stats;
+    EXPECT_EQ(stats["launches"]["left"]["_Z6parentPii"]["original is asked for"], 1);
+    EXPECT_EQ(stats["gpu_ms"]["launches"]["_Z6parentPii"], 1);
+    EXPECT_EQ(stats["gpu_ms"]["parents"]["_Z6parentPii"], 1.5);
   }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/driver.h"
+#include "runtime/launch/kernel_timer.h"
 #include "runtime/launch/variant_launch.h"
 #include "support/demangle.h"
 #include "support/log.h"
@@ -34,6 +35,17 @@ Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured,
   measured.end(result == CUDA_SUCCESS);
   return {.result = result,
           .ran_original = is_tried ? &reasons::kOriginalIsTried : &reasons::kOriginalIsFaster};
+}
+
+Outcome launch_original(const Launch& launch, const ParentKernel& parent) {
+  if (capture_state(launch.stream) != Capture::None) return leave(reasons::kStreamCapture);
+  TimedLaunch timed(parent.name(), launch.stream);
+  const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);
+  if (result == CUDA_SUCCESS) {
+    timed.parent_enqueued();
+    timed.complete();
+  }
+  return {.result = result, .ran_original = &reasons::kOriginalIsAskedFor};
 }
 
 // A launch that is captured must be taken note of, so it goes the long way.

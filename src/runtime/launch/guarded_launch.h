@@ -27,4 +27,7 @@ LaunchGuard::Next next_form(const Launch& launch, ParentKernel& parent, LaunchCo
 // Launches the program's own kernel, which is tried or checked, and measures it.
 Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, LaunchGuard::Next next);
 
+// KLAP_GUARD=original: launches the program's own kernel, and times it as a variant would be.
+Outcome launch_original(const Launch& launch, const ParentKernel& parent);
+
 }  // namespace klap::runtime

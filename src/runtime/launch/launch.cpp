@@ -441,7 +441,9 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
   load_kernels_for_launch();
   const auto handle = Registry::instance().find(launch.function);
   if (!handle || is_known_original(launch, *handle->parent)) return std::nullopt;
-  const Outcome outcome = redirect(launch, *handle);
+  const Outcome outcome = config().guard == settings::GuardMode::Original
+                              ? launch_original(launch, *handle->parent)
+                              : redirect(launch, *handle);
   try {
     const std::string& name = handle->parent->name();
     if (outcome.left) {

@@ -44,7 +44,6 @@ GuardChoice::GuardChoice(const GuardTimes& earlier, int64_t now)
     decide_by_later(earlier_);
   }
   is_told_ = is_decided_;
-  if (is_told_) measured_again_after_ = kMeasureAgain;
 }
 
 GuardChoice::Next GuardChoice::next(uint64_t most_children) {
@@ -89,7 +88,8 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
     return times.counted != 0 ? Next::MeasuredOriginal : Next::CountedVariant;
   }
   const bool measures_first = is_kept_ && own_.launches == 1;
-  const bool is_unknown = times.variant.later.empty() && earlier_.spent_ms == 0;
+  const bool is_unknown =
+      times.variant.later.empty() && (times.variant.first.empty() || earlier_.spent_ms == 0);
   const bool measures_later =
       own_.launches > kFirst && times.variant.later.count() < kMeasured && (is_unknown || may_lose(0, times));
   if (!measures_first && (is_rare || !measures_later)) return Next::Variant;
@@ -220,6 +220,8 @@ void GuardChoice::decide(bool takes_original) {
   is_decided_ = true;
   since_decision_ = 0;
   takes_original_ = takes_original;
+  // Until the original may be tried again, the variant would run, which is slower.
+  if (takes_original || own_.launches == 0) measured_again_after_ = kMeasureAgain;
   if (own_.launches > 0) own_.checked = now_;
 }
 

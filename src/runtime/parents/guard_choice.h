@@ -89,8 +89,8 @@ class GuardChoice {
 
   GuardTimes earlier_, own_;
   int64_t now_ = 0;
-  // Both forms are measured again after so many launches: soon at first, since a choice by a few times of
-  // short kernels may be wrong, and then twice as late each time.
+  // Both forms are measured again after so many launches: soon at first where the variant was chosen, since a
+  // choice by a few times of short kernels may be wrong, and then twice as late each time.
   uint64_t measured_again_after_ = 125;
   uint64_t since_decision_ = 0, trials_ = 0;
   double set_up_ms_ = 0;  // lost in the first trial, which later launches need no longer pay

@@ -163,7 +163,9 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
 // Settings that change no code but times are part of the name by which profiles know the module. Without
 // CUDA's device runtime the original cannot make its launches.
 std::unique_ptr<LaunchGuard> ParentKernel::make_guard() const {
-  const bool is_guarded = config().guard != settings::GuardMode::Off && config().device_runtime;
+  const settings::GuardMode mode = config().guard;
+  const bool is_guarded =
+      mode != settings::GuardMode::Off && mode != settings::GuardMode::Original && config().device_runtime;
   if (!variant_.fixed_launches || !is_guarded) return nullptr;
   if (image_->key.empty() || !GuardProfiles::instance().are_kept())
     return std::make_unique<LaunchGuard>(variant_);

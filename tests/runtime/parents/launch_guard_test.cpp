@@ -290,9 +290,9 @@ TEST_F(LaunchGuardTest, MeasuresAVariantAgain) {
   take_ms("3");
   launch(30, 10);
   forget_calls();
-  launch(900, 10);
+  launch(40, 10);
   EXPECT_FALSE(is_measured());
-  launch(100, 10);
+  launch(60, 10);
   EXPECT_TRUE(is_measured());
   EXPECT_EQ(0, left_);
 }

@@ -4,10 +4,18 @@
 
 namespace klap::tool {
 
+bool Candidate::is_original() const { return key == "granularity" && value == "none"; }
+
+std::map<std::string, std::string> Candidate::environment() const {
+  if (is_original()) return {{"KLAP_GUARD", "original"}};
+  return {{std::string(variable), std::string(value)}};
+}
+
 std::string Candidate::text() const { return fmt::format("{} = {}", key, value); }
 
 const std::vector<Candidate>& candidates() {
-  static const std::vector<Candidate> all = {{"KLAP_GRANULARITY", "granularity", "block"},
+  static const std::vector<Candidate> all = {{"KLAP_GRANULARITY", "granularity", "none"},
+                                             {"KLAP_GRANULARITY", "granularity", "block"},
                                              {"KLAP_GRANULARITY", "granularity", "warp"},
                                              {"KLAP_GRANULARITY", "granularity", "multiblock"},
                                              {"KLAP_LAUNCHER", "launcher", "device"},

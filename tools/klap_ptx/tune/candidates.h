@@ -1,6 +1,7 @@
 // The settings of kernels that tuning tries, one at a time; at the end the two best of a kernel together.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,11 @@ namespace klap::tool {
 struct Candidate {
   std::string_view variable, key, value;
 
+  // Launches are left as they are.
+  [[nodiscard]] bool is_original() const;
+  // The environment of a run that tries it. A kernel that is left by its granularity is not known to
+  // the library and has no time, so its original is run in place of its variant.
+  [[nodiscard]] std::map<std::string, std::string> environment() const;
   [[nodiscard]] std::string text() const;
 };
 

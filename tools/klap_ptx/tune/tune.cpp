@@ -108,6 +108,10 @@ class Tuner {
     choose_candidates();
     try_candidates();
     choices_ = choose(defaults.times, times(), keys());
+    // No other setting changes a kernel that is left as it is.
+    for (Choice& choice : choices_) {
+      if (is_original(choice.setting) || is_original(choice.second)) choice.second.reset();
+    }
     try_pairs();
     if (has_choice()) confirm_choices();
     if (has_choice()) check_choices();
@@ -172,7 +176,7 @@ class Tuner {
     Environment all = setting;
     const char* const preloaded = std::getenv("LD_PRELOAD");
     all["LD_PRELOAD"] = preloaded != nullptr && *preloaded != '\0' ? library_ + ":" + preloaded : library_;
-    all["KLAP_GUARD"] = "off";
+    all.try_emplace("KLAP_GUARD", "off");
     return all;
   }
 
@@ -217,6 +221,8 @@ class Tuner {
     if (before) seen.insert(*before);
     for (const Candidate& candidate : candidates()) {
       if (std::getenv(std::string(candidate.variable).c_str()) != nullptr) continue;
+      // CUDA may lose launches, and only a check of the results can tell.
+      if (candidate.is_original() && options_.check.empty()) continue;
       const auto after = before ? explained(options_.command.front(), &candidate) : std::nullopt;
       if (!after || seen.insert(*after).second) tried_.push_back(candidate);
     }
@@ -236,8 +242,7 @@ class Tuner {
         return say(fmt::format("{} settings are not tried: time is up", not_tried_));
       }
       const Candidate& candidate = tried_[i];
-      measured_.push_back(
-          measure({{std::string(candidate.variable), std::string(candidate.value)}}, candidate.text()));
+      measured_.push_back(measure(candidate.environment(), candidate.text()));
       const double left =
           (elapsed() - first_begin) / static_cast<double>(i + 1) * static_cast<double>(tried_.size() - i - 1);
       say(fmt::format("[{}/{}] {}: {:.1f} s, about {:.0f} s to go", i + 1, tried_.size(), candidate.text(),
@@ -277,9 +282,29 @@ class Tuner {
     return {{"KLAP_CONFIG", folder_.file("klap.toml")}};
   }
 
+  [[nodiscard]] bool is_original(const std::optional<size_t>& setting) const {
+    return setting && tried_[*setting].is_original();
+  }
+
+  // Runs with the choices. Kernels that are left have no times there, so they are measured apart.
+  [[nodiscard]] Measured measure_choices() const {
+    Measured chosen = measure(with_choices(), "the best settings together");
+    const auto is_left = [this](const Choice& choice) { return is_original(choice.setting); };
+    if (chosen.times.empty() || std::ranges::none_of(choices_, is_left)) return chosen;
+    const Measured originals = measure({{"KLAP_GUARD", "original"}}, "kernels as they are");
+    for (const Choice& choice : choices_) {
+      if (!is_left(choice)) continue;
+      for (size_t run = 0; run < originals.times.size(); ++run) {
+        const auto found = originals.times[run].find(choice.parent);
+        if (found != originals.times[run].end()) chosen.times[run].insert(*found);
+      }
+    }
+    return chosen;
+  }
+
   // Measures the choices together, and the default again. Choices that are wrong together are given up.
   void confirm_choices() {
-    const Measured chosen = measure(with_choices(), "the best settings together");
+    const Measured chosen = measure_choices();
     if (chosen.times.empty()) return give_up_choices(chosen.problem);
     confirm(choices_, measure({}, "the default again").times, chosen.times);
   }
