@@ -180,6 +180,8 @@ const std::vector<Form>& forms() {
       {"dynamic shared memory that differs in recursion and between tail launches",
        {"executed_shared_sizes", "executed_shared_kernels", "executed_shared_of_blocks",
         "executed_shared_constants", "executed_shared_tails"}},
+      {"a sequence of kernels with barriers in blocks of different sizes", {"executed_other_blocks"}},
+      {"a sequence of kernels whose shared memory is too much for one block", {"executed_shared_of_all"}},
       {"wide grids in the order of a stream", {"executed_wide"}},
       {"graphs of launches, streams that are created and handed on",
        {"graph_of_streams", "graph_of_tails", "graph_of_blocks", "graph_of_counts"}},

@@ -94,7 +94,7 @@ std::vector<int> numbered(int n) {
 
 void executed(Builder& c, const char* parent, const char* on_device) {
   c.left_on_device(parent, on_device);
-  c.by_warp("all");
+  c.by_warp("rewritten");
 }
 
 }  // namespace

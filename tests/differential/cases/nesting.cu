@@ -456,8 +456,7 @@ KLAP_CASE(nest_barrier_in_less, "a barrier waits for threads that its kernel doe
   const auto source = c.buffer("from", from, from);
   const auto result = c.buffer("to", std::vector<int>(to.size()), to);
   c.launch("reversals_less", {1, 1, 1}, {kThreads, 1, 1}, c.address(source), c.address(result));
-  c.left("reversals_less", "child-barrier");
-  c.otherwise_on_device("child-launches");
+  c.left_on_device("reversals_less", "child-launches");
   c.by_warp("child-launches");
 }
 
