@@ -88,10 +88,8 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
     return times.counted != 0 ? Next::MeasuredOriginal : Next::CountedVariant;
   }
   const bool measures_first = is_kept_ && own_.launches == 1;
-  const bool is_unknown =
-      times.variant.later.empty() && (times.variant.first.empty() || earlier_.spent_ms == 0);
   const bool measures_later =
-      own_.launches > kFirst && times.variant.later.count() < kMeasured && (is_unknown || may_lose(0, times));
+      own_.launches > kFirst && times.variant.later.count() < kMeasured && may_lose(0, times);
   if (!measures_first && (is_rare || !measures_later)) return Next::Variant;
   is_measuring_ = true;
   is_first_measured_ = measures_first;
@@ -116,19 +114,18 @@ void GuardChoice::counted(uint64_t children) {
   ++own_.counted;
 }
 
-void GuardChoice::variant_took(double ms) {
+// A form took so long, of which earlier runs know `earlier`.
+void GuardChoice::took(double ms, const FormTimes& earlier, FormTimes& own) {
   is_measuring_ = false;
   if (!is_first_measured_) own_.lost_ms += kMeasuringMs;
-  check_told(ms, is_first_measured_ ? earlier_.variant.first : earlier_.variant.later);
-  (is_first_measured_ ? own_.variant.first : own_.variant.later).add(ms);
+  check_told(ms, is_first_measured_ ? earlier.first : earlier.later);
+  (is_first_measured_ ? own.first : own.later).add(ms);
 }
 
+void GuardChoice::variant_took(double ms) { took(ms, earlier_.variant, own_.variant); }
+
 void GuardChoice::original_took(double ms) {
-  is_measuring_ = false;
-  if (!is_first_measured_) own_.lost_ms += kMeasuringMs;
-  Samples& samples = is_first_measured_ ? own_.original.first : own_.original.later;
-  check_told(ms, is_first_measured_ ? earlier_.original.first : earlier_.original.later);
-  samples.add(ms);
+  took(ms, earlier_.original, own_.original);
   has_run_original_ = true;
   if (is_decided_) return;
   ++trials_;
@@ -188,9 +185,11 @@ bool GuardChoice::may_try_original(const GuardTimes& times) const {
   return may_lose(costs, times);
 }
 
-// True if so much more, and a measurement, may be lost by trying.
+// True if so much more, and a measurement, may be lost by trying. Where no time is known, there must be one
+// first.
 bool GuardChoice::may_lose(double ms, const GuardTimes& times) const {
   const Samples& known = times.variant.later.empty() ? times.variant.first : times.variant.later;
+  if (known.empty()) return true;
   const double spent = earlier_.spent_ms + known.best() * static_cast<double>(own_.launches);
   return earlier_.lost_ms + own_.lost_ms + ms + kMeasuringMs <= kMostLost * spent;
 }

@@ -85,6 +85,7 @@ class GuardChoice {
   void decide_by_later(const GuardTimes& times);
   void decide(bool takes_original);
   void begin_again();
+  void took(double ms, const FormTimes& earlier, FormTimes& own);
   void check_told(double ms, const Samples& told);
 
   GuardTimes earlier_, own_;
