@@ -35,6 +35,17 @@ TEST(TuneChoice, HasASecondSettingOfAnotherKey) {
   EXPECT_EQ(choices[1].second, std::nullopt);
 }
 
+TEST(TuneChoice, HasNoSecondSettingBesideTheOriginal) {
+  const SettingTimes defaults = {{{"a", 1.0}, {"b", 1.0}}};
+  const std::vector<SettingTimes> settings = {
+      {{{"a", 0.5}, {"b", 0.7}}}, {{{"a", 0.6}, {"b", 0.6}}}, {{{"a", 0.7}, {"b", 0.8}}}};
+  const std::vector<Choice> choices = choose(defaults, settings, {"", "x", "y"});
+  EXPECT_EQ(choices.at(0).setting, 0u);
+  EXPECT_EQ(choices.at(0).second, std::nullopt);
+  EXPECT_EQ(choices.at(1).setting, 1u);
+  EXPECT_EQ(choices.at(1).second, 2u) << "the original is better by itself, but goes with nothing";
+}
+
 TEST(TuneChoice, KeepsPairsThatSaveMore) {
   std::vector<Choice> choices = {
       {"a", 1, 0, 0.5, 1}, {"b", 1, 0, 0.5, 1}, {"c", 1, 0, 0.5, 1}, {"d", 1, 0, 0.5, std::nullopt}};

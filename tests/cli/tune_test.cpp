@@ -30,13 +30,16 @@ class Tune : public Command {
     std::vector<std::string> environment = {"LD_LIBRARY_PATH=" EMULATOR, "KLAP_EMULATOR_QUIET=1",
                                             "KLAP_LINKER=driver", "KLAP_CACHE_DIR=" + path("cache"),
                                             "KLAP_CONSUMER_THREADS=auto"};
-    if (!without_granularity_) environment.emplace_back("KLAP_GRANULARITY=grid");
+    if (!only_granularity_) environment.emplace_back("KLAP_GRANULARITY=grid");
+    for (const char* setting : {"KLAP_LAUNCHER=auto", "KLAP_THRESHOLD=auto", "KLAP_OPTIMISE=unroll=auto"}) {
+      if (only_granularity_) environment.emplace_back(setting);
+    }
     if (const char* const nvrtc = std::getenv("KLAP_NVRTC"))
       environment.push_back(std::string("KLAP_NVRTC=") + nvrtc);
     return klap_ptx(options, environment);
   }
   static std::string emulated(const std::string& name) { return EMULATED + name; }
-  bool without_granularity_ = false;  // in the environment
+  bool only_granularity_ = false;  // all else that changes something is in the environment
   const std::vector<std::string> micro_ = {emulated("micro"), "--children", "40", "--parents", "64",
                                            "--reps",          "5"};
 };
@@ -121,7 +124,7 @@ TEST_F(Tune, TriesKernelsAsTheyAreIfRunsAreChecked) {
       return setting["value"] == "none" && setting["problem"] == "" && !setting["runs"][0].empty();
     });
   };
-  without_granularity_ = true;
+  only_granularity_ = true;
   EXPECT_TRUE(has_original(tune({"--json", "--check", "grep -q right \"$1\""}, micro_).json()));
   EXPECT_FALSE(has_original(tune({"--json"}, micro_).json()));
 }

@@ -52,8 +52,9 @@ std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<Setti
     choice.setting = best_setting(choice, settings, [](size_t) { return true; });
     if (!choice.setting) continue;
     choice.best_ms = *middle_ms(settings[*choice.setting], parent);
-    choice.second =
-        best_setting(choice, settings, [&](size_t i) { return keys.at(i) != keys.at(*choice.setting); });
+    const std::string& key = keys.at(*choice.setting);
+    const auto goes_with_it = [&](size_t i) { return !keys.at(i).empty() && keys.at(i) != key; };
+    if (!key.empty()) choice.second = best_setting(choice, settings, goes_with_it);
   }
   return choices;
 }

@@ -36,7 +36,8 @@ struct Choice {
 };
 
 // For each parent of the default's runs, by name. A setting is chosen if it saves at least so much. `keys`
-// are those of the settings: two of one key cannot be chosen together.
+// are those of the settings: two of one key cannot be chosen together, and one with an empty key not with
+// any.
 constexpr double kLeastGain = 0.03;
 std::vector<Choice> choose(const SettingTimes& defaults, const std::vector<SettingTimes>& settings,
                            const std::vector<std::string>& keys);

@@ -108,10 +108,6 @@ class Tuner {
     choose_candidates();
     try_candidates();
     choices_ = choose(defaults.times, times(), keys());
-    // No other setting changes a kernel that is left as it is.
-    for (Choice& choice : choices_) {
-      if (is_original(choice.setting) || is_original(choice.second)) choice.second.reset();
-    }
     try_pairs();
     if (has_choice()) confirm_choices();
     if (has_choice()) check_choices();
@@ -234,9 +230,9 @@ class Tuner {
     const double first_begin = elapsed();
     for (size_t i = 0; i < tried_.size(); ++i) {
       const double begin = elapsed();
-      // Three more sets of runs measure pairs and compare the whole program.
+      // Four more sets of runs measure pairs and the choices, and compare the whole program.
       const double each = i == 0 ? 0 : (begin - first_begin) / static_cast<double>(i);
-      if (begin + 4 * each > options_.seconds) {
+      if (begin + 5 * each > options_.seconds) {
         not_tried_ = tried_.size() - i;
         tried_.resize(i);
         return say(fmt::format("{} settings are not tried: time is up", not_tried_));
@@ -257,9 +253,11 @@ class Tuner {
     keep_pairs(choices_, measure(with_choices(), "the two best settings of each kernel").times);
   }
 
+  // No other setting changes a kernel that is left as it is.
   [[nodiscard]] std::vector<std::string> keys() const {
     std::vector<std::string> out;
-    for (const Candidate& candidate : tried_) out.emplace_back(candidate.key);
+    for (const Candidate& candidate : tried_)
+      out.emplace_back(candidate.is_original() ? std::string_view() : candidate.key);
     return out;
   }
 
@@ -282,14 +280,12 @@ class Tuner {
     return {{"KLAP_CONFIG", folder_.file("klap.toml")}};
   }
 
-  [[nodiscard]] bool is_original(const std::optional<size_t>& setting) const {
-    return setting && tried_[*setting].is_original();
-  }
-
   // Runs with the choices. Kernels that are left have no times there, so they are measured apart.
   [[nodiscard]] Measured measure_choices() const {
     Measured chosen = measure(with_choices(), "the best settings together");
-    const auto is_left = [this](const Choice& choice) { return is_original(choice.setting); };
+    const auto is_left = [this](const Choice& choice) {
+      return choice.setting && tried_[*choice.setting].is_original();
+    };
     if (chosen.times.empty() || std::ranges::none_of(choices_, is_left)) return chosen;
     const Measured originals = measure({{"KLAP_GUARD", "original"}}, "kernels as they are");
     for (const Choice& choice : choices_) {
