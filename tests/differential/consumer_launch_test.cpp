@@ -49,6 +49,26 @@ TEST(ConsumerLaunch, WhenTheParentIsComplete) {
               testing::Not(testing::HasSubstr("launched before the parent is complete")));
 }
 
+// What the driver is asked for where the executor runs blocks whose sizes are not constant.
+std::string blocks_of_executor(const std::string& name) {
+  Work work;
+  work.configuration = chosen_configurations("grid-host").front();
+  work.cases = {name};
+  work.variables = {{"KLAP_LOG", "debug"}};
+  const Report report = differential::Run(work).wait();
+  EXPECT_EQ("", report.problem(work)) << command_line(work);
+  return report.outcome.error;
+}
+
+TEST(ConsumerLaunch, InBlocksAsLargeAsAnyThatMayRun) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  const std::string bounded = blocks_of_executor("executed_in_bounds");
+  EXPECT_THAT(bounded, testing::HasSubstr(" blocks of 64 threads"));  // of 12 x 3; `mark` has 40
+  EXPECT_THAT(bounded, testing::HasSubstr(" blocks of 96 threads"));
+  EXPECT_THAT(bounded, testing::Not(testing::HasSubstr(" blocks of 1024 threads")));
+  EXPECT_THAT(blocks_of_executor("executed_across_axes"), testing::HasSubstr(" blocks of 1024 threads"));
+}
+
 TEST(ConsumerLaunch, BeforeTheParentIsComplete) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   const Report report = run_with({{"KLAP_LOG", "debug"}});

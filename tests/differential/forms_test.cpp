@@ -181,6 +181,8 @@ const std::vector<Form>& forms() {
        {"executed_shared_sizes", "executed_shared_kernels", "executed_shared_of_blocks",
         "executed_shared_constants", "executed_shared_tails"}},
       {"a sequence of kernels with barriers in blocks of different sizes", {"executed_other_blocks"}},
+      {"recursion in blocks no larger than the launching one", {"executed_in_bounds"}},
+      {"recursion in blocks that grow", {"executed_across_axes"}},
       {"a sequence of kernels whose shared memory is too much for one block", {"executed_shared_of_all"}},
       {"wide grids in the order of a stream", {"executed_wide"}},
       {"graphs of launches, streams that are created and handed on",

@@ -51,15 +51,22 @@ TEST(Residency, LetsBlocksOfTheExecutorShareAMultiprocessor) {
 
 TEST(Residency, LetsBlocksOfTheExecutorHoldNoMoreSharedMemoryThanThereIs) {
   constexpr uint64_t kBytes = 40 << 10;
-  EXPECT_EQ(5u, min_executor_blocks(40, 128, kBytes, true, 90));
-  EXPECT_EQ(4u, min_executor_blocks(40, 128, kBytes, true, 80));
-  EXPECT_EQ(2u, min_executor_blocks(40, 128, kBytes, true, 86));
-  EXPECT_EQ(0u, min_executor_blocks(40, 128, kBytes, true, 75));
+  EXPECT_EQ(5u, min_executor_blocks(24, 128, kBytes, true, 90));
+  EXPECT_EQ(4u, min_executor_blocks(24, 128, kBytes, true, 80));
+  EXPECT_EQ(2u, min_executor_blocks(24, 128, kBytes, true, 86));
+  EXPECT_EQ(0u, min_executor_blocks(24, 128, kBytes, true, 75));
 }
 
 TEST(Residency, GivesExecutedChildrenOfFewRegistersMoreThreads) {
   EXPECT_EQ(12u, min_executor_blocks(12, 128, 0, false, 90));
   EXPECT_EQ(10u, min_executor_blocks(12, 128, 0, true, 90)) << "copies hold more";
+}
+
+TEST(Residency, LeavesExecutedChildrenOfMoreRegistersSixtyFour) {
+  EXPECT_EQ(5u, min_executor_blocks(24, 256, 0, false, 90));
+  EXPECT_EQ(4u, min_executor_blocks(25, 256, 0, false, 90));
+  EXPECT_EQ(4u, min_executor_blocks(48, 256, 0, false, 90));
+  EXPECT_EQ(0u, min_executor_blocks(32, 1024, 0, false, 90));
 }
 
 TEST(Residency, HoldsAsManyLinksAsTheirRegistersAllow) {

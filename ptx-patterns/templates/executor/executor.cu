@@ -75,9 +75,8 @@ struct Share {
   unsigned int count, new_items;
   bool is_new;   // the new items are for the parts behind the first one, which have `count` blocks each
   bool is_last;  // there are no more blocks
-  // For the first thread, in whose registers they would be in the way of all: blocks that are taken for
+  // For the first thread, in whose registers they would be in the way of all: how many blocks are taken for
   // later, whether this block has begun the grid, and how many blocks waited when it last asked.
-  unsigned long long ahead;
   unsigned int ahead_size;
   bool has_begun;
   unsigned int waiting;
@@ -403,23 +402,25 @@ static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const K
   record->next_block = given;
 }
 
-// Takes blocks of a grid for later. The block that began the grid also asks how many blocks wait.
-static __device__ __forceinline__ void take_ahead(KlapWorkQueue* queue, KlapGridRecord* record,
-                                                  unsigned long long blocks, unsigned long long from,
-                                                  bool in_order, Share& share) {
+// Takes blocks of a grid for later, and returns the first. It does not wait for that answer, which takes as
+// long as a small block. The block that began the grid also asks how many blocks wait.
+static __device__ __forceinline__ unsigned long long take_ahead(KlapWorkQueue* queue, KlapGridRecord* record,
+                                                                unsigned long long blocks,
+                                                                unsigned long long from, bool in_order,
+                                                                Share& share) {
   const unsigned int size = in_order ? 1 : size_of_share(blocks, from);
   share.ahead_size = size;
-  share.ahead = add_global(&record->next_block, static_cast<unsigned long long>(size));
   if (share.has_begun) share.waiting = waiting_blocks(queue);
+  return add_global(&record->next_block, static_cast<unsigned long long>(size));
 }
 
 // Runs the blocks that were taken next. The block that began the grid makes items for blocks that wait by
 // now: if all did, there would soon be more items than such blocks.
 static __device__ __forceinline__ void next_share(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                   KlapGridRecord* record, unsigned long long blocks,
-                                                  Share& share) {
-  const unsigned long long size = share.ahead_size, left = share.ahead < blocks ? blocks - share.ahead : 0;
-  share.first = share.ahead;
+                                                  unsigned long long ahead, Share& share) {
+  const unsigned long long size = share.ahead_size, left = ahead < blocks ? blocks - ahead : 0;
+  share.first = ahead;
   share.count = static_cast<unsigned int>(left < size ? left : size);
   share.is_new = false;
   share.is_last = left <= size;
@@ -503,9 +504,11 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
   const bool in_order = begins_in_order(taken.item), by_columns = begins_by_columns(taken.item);
   unsigned int count = part == 0 ? 1 : KLAP_GRID_ITEM_PART_SIZE(taken.item);
   Linear linear = part == 0 ? 0 : static_cast<Linear>(part - 1) * count;
+  unsigned long long ahead = 0;
   if (threadIdx.x == 0) {
     share.has_begun = false;
-    if (takes_more) take_ahead(queue, record_of(own, taken), blocks_of(taken), linear, in_order, share);
+    if (takes_more)
+      ahead = take_ahead(queue, record_of(own, taken), blocks_of(taken), linear, in_order, share);
   }
 #pragma unroll 1
   for (;;) {
@@ -513,7 +516,7 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
       if (threadIdx.x == 0) {
         share.new_items = 0;
         if (is_begun) {
-          next_share(queue, own, record_of(own, taken), blocks_of(taken), share);
+          next_share(queue, own, record_of(own, taken), blocks_of(taken), ahead, share);
         } else {
           first_share(queue, own, record_of(own, taken), blocks_of(taken), in_order, share);
         }
@@ -526,10 +529,13 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
       if (count == 0) return is_first;
       is_first = is_first || linear == 0;
       if (threadIdx.x == 0 && !is_last)
-        take_ahead(queue, record_of(own, taken), blocks_of(taken), share.first + count, in_order, share);
+        ahead =
+            take_ahead(queue, record_of(own, taken), blocks_of(taken), share.first + count, in_order, share);
     }
     is_given = false;
     is_begun = true;
+    // Left alone, the first warp would go on in parts: the first thread waits for what it asked for.
+    __syncwarp();
     uint3 at = by_columns ? position_by_columns(taken.size, linear) : position_in(taken.size, linear);
 #pragma unroll 1
     for (;;) {

@@ -33,7 +33,29 @@ struct Edge {
   const Site* site = nullptr;
   size_t to = 0;        // into the list of kernels
   LaunchBlock block{};  // as in GroupKernel; if the parent is of the group, where the host launches it
+  BlockBound bound{};   // as in LaunchSizes
 };
+
+// The bound of a launch by a block that is itself bounded.
+BlockBound composed(const BlockBound& launch, const BlockBound& from) {
+  BlockBound bound = launch;
+  for (size_t axis = 0; axis < bound.size(); ++axis) {
+    if (!launch.at(axis).or_other) continue;
+    bound.at(axis).constant = std::max(bound.at(axis).constant, from.at(axis).constant);
+    bound.at(axis).or_other = from.at(axis).or_other;
+  }
+  return bound;
+}
+
+// Extends a bound so that it holds for another one's blocks too; true if that changes it.
+bool extend(BlockBound& bound, const BlockBound& by) {
+  const BlockBound before = bound;
+  for (size_t axis = 0; axis < bound.size(); ++axis) {
+    bound.at(axis).constant = std::max(bound.at(axis).constant, by.at(axis).constant);
+    bound.at(axis).or_other = bound.at(axis).or_other || by.at(axis).or_other;
+  }
+  return bound != before;
+}
 
 // The block of a launch by a block that is itself described so.
 LaunchBlock composed(const LaunchBlock& launch, const LaunchBlock& from) {
@@ -63,6 +85,7 @@ class RecursiveGroupJudge {
                              &RecursiveGroupJudge::check_updates}) {
       if (Found rejection = (this->*check)()) return {nullptr, std::move(rejection)};
     }
+    bound_blocks();
     std::vector<ExecutedOrder> parent_orders = find_executed_orders();
     std::ranges::sort(kernels_, {}, [](const GroupKernel& k) { return k.facts->function.tokens.first; });
     return {std::make_shared<const RecursiveGroup>(
@@ -147,7 +170,7 @@ class RecursiveGroupJudge {
     const LaunchSizes sizes = launch_sizes(*from, site, module_, to);
     auto known = std::ranges::find(kernels_, &to, [](const GroupKernel& k) { return &k.facts->function; });
     edges_.push_back(
-        {from.get(), &site, static_cast<size_t>(known - kernels_.begin()), LaunchBlock(sizes.block)});
+        {from.get(), &site, static_cast<size_t>(known - kernels_.begin()), sizes.block, sizes.bound});
     if (known == kernels_.end()) {
       const auto facts =
           &to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, to);
@@ -162,6 +185,21 @@ class RecursiveGroupJudge {
       if (known->block.at(axis) != sizes.block.at(axis)) known->block.at(axis).reset();
     }
     return std::nullopt;
+  }
+
+  // Finds how large blocks can be. What holds for each launching block holds for what it launches. So it
+  // holds for all, in the order in which they are launched.
+  void bound_blocks() {
+    constexpr ExtentBound kHosts{1, true};
+    for (bool more = true; more;) {
+      more = false;
+      for (const Edge& edge : edges_) {
+        BlockBound& bound = kernels_[edge.to].bound;
+        if (edge.from == parent_.get()) more |= extend(bound, composed(edge.bound, {kHosts, kHosts, kHosts}));
+        const size_t from = number_of(edge.from);
+        if (from != GroupLaunch::kHost) more |= extend(bound, composed(edge.bound, kernels_[from].bound));
+      }
+    }
   }
 
   // "launches itself (line 12:2)", of the one kernel that the parent launches; others are named.

@@ -42,6 +42,7 @@ struct GroupKernel {
   // Likewise: some launch's shared memory is not constant, and `shared_bytes` are the most that one can have.
   bool shared_differs = false;
   std::vector<ExecutedOrder> orders = {};  // only for the executor: of the kernel's own launches
+  BlockBound bound{};  // likewise; the other block is the one that the host launches the parent with
 
   [[nodiscard]] bool has_constant_block() const;
   // Throws std::bad_optional_access unless it is constant.

@@ -17,21 +17,81 @@ namespace {
 
 constexpr std::array<uint32_t, 3> kLargestBlock = {1024, 1024, 64};
 constexpr uint32_t kMostThreads = 1024;
+constexpr std::array kOwnExtents = {"ntid.x", "ntid.y", "ntid.z"};
 
 std::string block_text(const Site& site) {
   return fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]);
 }
 
 // The largest value that is not refused. Extents are read without a sign, so a negative one is too large.
+uint32_t most_of(const Expr& value, uint32_t limit) {
+  if (!value.known()) return limit;
+  const Range& range = value->range;
+  const auto positive = static_cast<uint64_t>(std::max<int64_t>(range.signed_most, 1));
+  return static_cast<uint32_t>(std::min<uint64_t>({range.most, positive, limit}));
+}
 uint32_t most_of(const Value& value, uint32_t limit) {
-  uint64_t most = value.known() ? 1 : limit;
-  for (const Expr& choice : value.choices) {
-    if (!choice.known()) return limit;
-    const Range& range = choice->range;
-    const auto positive = static_cast<uint64_t>(std::max<int64_t>(range.signed_most, 0));
-    most = std::max(most, std::min(range.most, positive));
+  uint32_t most = value.known() ? 1 : limit;
+  for (const Expr& choice : value.choices) most = std::max(most, most_of(choice, limit));
+  return most;
+}
+
+bool is_at_most(const Expr& value, const Expr& other);
+
+// The same of a value that is divided. Compilers divide by 3 as by 2^33, after a multiplication by 2^33 / 3.
+bool is_at_most(const Expr& dividend, const Expr& divisor, const Expr& other) {
+  constexpr uint32_t kBitsOfExtents = 11;  // so the product does not overflow
+  const auto by = divisor.as_constant();
+  const std::vector<Term> terms = terms_of(dividend);
+  if (!by || dividend->bits < 32 || terms.size() != 1 || terms.front().factors.size() != 1) return false;
+  const uint64_t factor = terms.front().coefficient;
+  return factor <= *by && factor < uint64_t{1} << (dividend->bits - kBitsOfExtents - 1) &&
+         *by < uint64_t{1} << (dividend->bits - 1) && is_at_most(terms.front().factors.front(), other);
+}
+
+// True if the value, read without a sign, is never more than `other`, an extent of a block.
+bool is_at_most(const Expr& value, const Expr& other) {
+  if (!value.known()) return false;
+  if (value == other) return true;
+  const auto is_so = [&](const Expr& operand) { return is_at_most(operand, other); };
+  const std::vector<Expr>& operands = value->operands;
+  switch (value->kind) {
+    case ExprKind::Divide:
+    case ExprKind::DivideSigned:
+      return is_at_most(operands[0], operands[1], other);
+    case ExprKind::ZeroExtend:
+    case ExprKind::Truncate:
+    case ExprKind::ShiftRight:
+      return is_so(operands[0]);
+    case ExprKind::Minimum:
+    case ExprKind::And:
+      return std::ranges::any_of(operands, is_so);
+    case ExprKind::MinimumSigned:
+      return std::ranges::any_of(operands, is_so) && std::ranges::all_of(operands, [](const Expr& e) {
+               return e.known() && e->range.never_negative();
+             });
+    default:
+      return false;
   }
-  return static_cast<uint32_t>(std::min<uint64_t>(most, limit));
+}
+
+// The same, unless CUDA refuses the value: what is negative is too large.
+bool is_at_most_or_refused(const Expr& value, const Expr& other) {
+  if (is_at_most(value, other)) return true;
+  return value.known() && value->kind == ExprKind::MinimumSigned &&
+         std::ranges::any_of(value->operands, [&](const Expr& e) { return is_at_most(e, other); });
+}
+
+ExtentBound bound_of(const Value& value, const Expr& own, uint32_t limit) {
+  ExtentBound bound{value.known() ? 1 : limit, false};
+  for (const Expr& choice : value.choices) {
+    if (is_at_most_or_refused(choice, own)) {
+      bound.or_other = true;
+    } else {
+      bound.constant = std::max(bound.constant, most_of(choice, limit));
+    }
+  }
+  return bound;
 }
 
 // The first effect by which threads of a block or a warp meet; null if there is none. Threads that share
@@ -71,6 +131,9 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
     // A constant that CUDA refuses is not taken over.
     if (constant && *constant >= 1 && *constant <= kLargestBlock.at(axis))
       sizes.block.at(axis) = static_cast<uint32_t>(*constant);
+    sizes.bound.at(axis) = sizes.block.at(axis)
+                               ? ExtentBound{*sizes.block.at(axis), false}
+                               : bound_of(value, Expr::special(kOwnExtents.at(axis)), kLargestBlock.at(axis));
     most *= sizes.block.at(axis).value_or(most_of(value, kLargestBlock.at(axis)));
   }
   most = std::min<uint64_t>(most, kMostThreads);
@@ -88,14 +151,13 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
 std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site) {
   if (const auto block = constant_block(site, parent))
     return LaunchBlock{(*block)[0], (*block)[1], (*block)[2]};
-  constexpr std::array kOwn = {"ntid.x", "ntid.y", "ntid.z"};
   const SiteValues values = site_values(parent.values(), site);
   LaunchBlock block;
   for (size_t axis = 0; axis < block.size(); ++axis) {
     const Value& value = values.block.at(axis).value;
     if (const auto constant = value.constant()) {
       block.at(axis) = static_cast<uint32_t>(*constant);
-    } else if (!(value.exact() == Expr::special(kOwn.at(axis)))) {
+    } else if (!(value.exact() == Expr::special(kOwnExtents.at(axis)))) {
       return std::nullopt;
     }
   }

@@ -23,12 +23,22 @@
 
 namespace klap::analysis {
 
+// What an extent of a block is at most, if CUDA accepts the launch: the constant or, if that is more, the
+// same extent of a block that is named where this is used.
+struct ExtentBound {
+  uint32_t constant = 1;
+  bool or_other = false;
+  bool operator==(const ExtentBound&) const = default;
+};
+using BlockBound = std::array<ExtentBound, 3>;
+
 struct LaunchSizes {
   std::array<std::optional<uint32_t>, 3> block{};  // extents that are the same for all launches
   std::optional<uint32_t> shared_bytes;
   // The most that a recorded child may have; larger children are launched as the program does. CUDA refuses
   // blocks of more threads, unless it was told something else than the code says.
   uint32_t most_threads = 0;
+  BlockBound bound{};  // the other block is the launching one
   uint32_t most_shared_bytes = 0;
   // No launch that CUDA accepts asks for more shared memory: the bound of the value in the code, or the
   // limit.

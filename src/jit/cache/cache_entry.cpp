@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 13;
+constexpr uint32_t kFormat = 14;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -141,15 +141,22 @@ void fields(Archive& archive, L& limit) {
   archive(kernel), archive(bytes), archive(is_limit);
 }
 
+template <typename Archive, typename B>
+requires std::same_as<std::remove_const_t<B>, ThreadBound>
+void fields(Archive& archive, B& bound) {
+  auto& [block, or_parents, threads] = bound;
+  extents(archive, block), extents(archive, or_parents), archive(threads);
+}
+
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
   auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, is_work_queue,
-         double_buffered, others, concurrency, following, shared_limits] = queue;
+         double_buffered, others, concurrency, following, shared_limits, bounds] = queue;
   archive(child), archive(consumer), archive(record_bytes);
   archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(is_work_queue),
       archive(double_buffered);
-  archive(others), archive(concurrency), archive(following), archive(shared_limits);
+  archive(others), archive(concurrency), archive(following), archive(shared_limits), archive(bounds);
 }
 
 template <typename Archive, typename C>

@@ -26,6 +26,14 @@ struct FollowingBlock {
   bool fills = false, full_warps = false;
 };
 
+// How many threads a kernel's blocks have at most: those of `block`, in which the parent's block takes the
+// place of smaller extents that `or_parents` names, but never more than `threads`.
+struct ThreadBound {
+  std::array<uint32_t, 3> block{};
+  std::array<bool, 3> or_parents{};
+  uint32_t threads = 0;
+};
+
 // A kernel some of whose launches have dynamic shared memory that is not known beforehand. The variant runs
 // launches of up to so many bytes, and takes it that CUDA refuses larger ones. `is_limit`: only the limit of
 // the kernel says how much launches ask for, and the program must have left it at that. Otherwise it may be
@@ -61,6 +69,9 @@ struct ChildQueue {
   // have, and what is said above of the kernels' blocks does not hold.
   std::vector<FollowingBlock> following{};
   std::vector<SharedLimit> shared_limits{};
+  // Of all kernels that the consumer runs, if its blocks may have fewer threads than `consumer_block_threads`
+  // where the parent's have few; else empty.
+  std::vector<ThreadBound> bounds{};
 };
 
 // A kernel whose launches of itself became a resident chain (analysis/promotion/promotion.h).

@@ -116,6 +116,31 @@ std::vector<SharedLimit> shared_limits(const analysis::RecursiveGroup& group) {
   return limits;
 }
 
+// Of all kernels that the consumer runs, if some parent's blocks leave it fewer threads.
+std::vector<ThreadBound> thread_bounds(const PlannedSite& site) {
+  std::vector<ThreadBound> bounds;
+  bool is_less = true;
+  for (size_t i = 0; i < site.shape.bodies.size(); ++i) {
+    const uint32_t threads = site.shape.bodies[i].threads();
+    ThreadBound& bound = bounds.emplace_back();
+    bound.threads = threads;
+    uint64_t least = threads;
+    if (i < site.recursive_group->kernels.size()) {  // behind them there may be the kernel that copies
+      least = 1;
+      const analysis::BlockBound& known = site.recursive_group->kernels[i].bound;
+      for (size_t axis = 0; axis < known.size(); ++axis) {
+        bound.block.at(axis) = known.at(axis).constant;
+        bound.or_parents.at(axis) = known.at(axis).or_other;
+        least *= known.at(axis).constant;
+      }
+    } else {
+      bound.block = {threads, 1, 1};
+    }
+    is_less = is_less && std::min<uint64_t>(least, threads) < site.shape.threads();
+  }
+  return is_less ? bounds : std::vector<ThreadBound>();
+}
+
 // True if barriers of the kernel must not hold all threads of the consumer's block.
 bool counts_barriers(const ptx::Module& module, const GroupKernel& kernel, uint32_t consumer_threads) {
   constexpr uint32_t kWarp = 32;
@@ -255,6 +280,7 @@ class Executor final : public CommonQueue {
       }
     }
     queue.shared_limits = shared_limits(*site.recursive_group);
+    queue.bounds = thread_bounds(site);
     return queue;
   }
 };

@@ -94,6 +94,19 @@ unsigned threads_for(const std::vector<jit::FollowingBlock>& kernels, const Deci
   return runs_all ? static_cast<unsigned>(most) : 0;
 }
 
+// Threads of the consumer's blocks if its kernels' blocks are bounded; full warps.
+unsigned threads_for(const std::vector<jit::ThreadBound>& bounds, const DecidingBlock& block, unsigned most) {
+  constexpr uint64_t kWarp = 32;
+  uint64_t threads = 1;
+  for (const jit::ThreadBound& bound : bounds) {
+    uint64_t own = 1;
+    for (size_t axis = 0; axis < block.size(); ++axis)
+      own *= std::max(bound.block.at(axis), bound.or_parents.at(axis) ? block.at(axis) : 0);
+    threads = std::max(threads, std::min<uint64_t>(own, bound.threads));
+  }
+  return std::min(static_cast<unsigned>((threads + kWarp - 1) / kWarp * kWarp), most);
+}
+
 CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::ChildQueue& described,
                          CUdeviceptr queue, const ConsumerLaunch& how) {
   const unsigned block_threads = consumer.threads;
@@ -290,6 +303,8 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
     if (max_block_threads(found) < other.block_threads) return &reasons::kChildBlock;
   }
   if (const MaybeReason reason = resolve_following(prepared, queue)) return reason;
+  if (!queue.bounds.empty())
+    consumer.threads = threads_for(queue.bounds, prepared.block, queue.consumer_block_threads);
   if (max_block_threads(consumer.function) < consumer.threads) return &reasons::kConsumerBlock;
   for (const jit::SharedLimit& limit : queue.shared_limits) {
     const CUfunction found = function(limit.kernel);
@@ -333,7 +348,9 @@ std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t cont
 }
 
 DecidingBlock ParentKernel::deciding(const unsigned (&block)[3]) const {
-  const auto follows = [](const jit::ChildQueue& queue) { return !queue.following.empty(); };
+  const auto follows = [](const jit::ChildQueue& queue) {
+    return !queue.following.empty() || !queue.bounds.empty();
+  };
   if (std::ranges::none_of(variant_.queues, follows)) return {};
   return {block[0], block[1], block[2]};
 }

@@ -43,6 +43,11 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(following.block, (std::array<uint32_t, 3>{17, 0, 18}));
   EXPECT_TRUE(following.fills);
   EXPECT_FALSE(following.full_warps);
+  ASSERT_EQ(kept.module.variants.at(1).queues.at(0).bounds.size(), 1u);
+  const ThreadBound& bound = kept.module.variants.at(1).queues.at(0).bounds.front();
+  EXPECT_EQ(bound.block, (std::array<uint32_t, 3>{23, 24, 25}));
+  EXPECT_EQ(bound.or_parents, (std::array<bool, 3>{true, false, true}));
+  EXPECT_EQ(bound.threads, 26u);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_EQ(kept.module.variants.at(0).block, (std::array<uint32_t, 3>{0, 19, 20}));

@@ -60,7 +60,8 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
                             .child_shared_bytes = 7,
                             .is_work_queue = true,
                             .others = {{"third child", 9}},
-                            .following = {{"fourth child", {17, 0, 18}, true, false}}});
+                            .following = {{"fourth child", {17, 0, 18}, true, false}},
+                            .bounds = {{{23, 24, 25}, {true, false, true}, 26}}});
   variant.queues.push_back({.child = "other child", .consumer = "other consumer", .record_bytes = 8});
   Variant chain;
   chain.parent = key.text + " chain";

@@ -154,6 +154,30 @@ TEST_F(RedirectLimitsTest, ConsumersWhoseKernelsFollowTheParentsBlockAreUsedOnly
   expect_left(launch, "consumer block over its limit", "following");
 }
 
+// The consumer of a kernel of 100 threads, and of one whose rows are as long as the parent's or of 8 threads.
+TEST_F(RedirectLimitsTest, BoundedConsumersHaveTheThreadsOfTheLargestBlock) {
+  change_queue([](jit::ChildQueue& queue) {
+    queue.consumer_block_threads = 1024;
+    queue.bounds = {{.block = {100, 1, 1}, .threads = 100},
+                    {.block = {8, 4, 1}, .or_parents = {true, false, true}, .threads = 1000}};
+  });
+  const auto threads_in = [&](unsigned x, unsigned y, unsigned z) {
+    Launch launch = launch_of(parent_);
+    launch.block[0] = x, launch.block[1] = y, launch.block[2] = z;
+    forget_calls();
+    expect_redirected(launch);
+    std::string block;
+    for (const Call& call : calls("cuLaunchKernel")) {
+      if (call["kernel"] == "__klap_consumer") block = call["block"];
+    }
+    return block;
+  };
+  EXPECT_EQ("128,1,1", threads_in(16, 8, 1));  // of the first kernel, in full warps
+  EXPECT_EQ("256,1,1", threads_in(64, 2, 1));
+  EXPECT_EQ("160,1,1", threads_in(4, 1, 5)) << "rows of 8 threads";
+  EXPECT_EQ("1024,1,1", threads_in(256, 1, 2)) << "CUDA has no larger blocks";
+}
+
 TEST_F(RedirectLimitsTest, VariantsForSomeBlocksAreUsedInTheseOnly) {
   Launch launch = launch_of(of_one_row_);
   expect_redirected(launch);
