@@ -20,8 +20,8 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "benchmarks"))
 from harness.statistics_file import is_kernel  # noqa: E402
 
 ARCHITECTURES = [80, 90, 100]  # A100, H100 and H200, B200
-# In the full run all of them for every unit, else those that RealProgram does not have, for every other unit.
-IN_TURN = [[80], [], [100], []]
+# In the full run all of them for every unit, else those that RealProgram does not have, for every fourth unit.
+IN_TURN = [[80], [], [], [], [100], [], [], []]
 FULL = os.environ.get("KLAP_FULL_TESTS") == "1"
 BUILD = os.environ.get("KLAP_BUILD", os.path.join(HERE, "..", "..", "build"))
 

@@ -126,7 +126,7 @@ TEST_P(GoldenFile, GivesTheExpectedRemarksWithTheExecutor) {
   }
   expect_section(read_golden(KLAP_GOLDEN_DIR "/executor.remarks"), GetParam().stem().string(), text);
   if (!is_executed) return;
-  for (const uint32_t sm : {75U, 90U, 100U}) {
+  for (const uint32_t sm : in_turn<uint32_t>(GetParam(), {75, 90, 100})) {
     if (golden.section("ptx").find(".target sm_80") != std::string::npos && sm < 80) continue;
     const jit::RewrittenModule module = rewrite_module(program, as_asked(golden, executor_request(sm)));
     EXPECT_FALSE(module.cubin.empty());
