@@ -38,8 +38,9 @@ uint32_t most_of(const Value& value, uint32_t limit) {
 
 bool is_at_most(const Expr& value, const Expr& other);
 
-// The same of a value that is divided. Compilers divide by 3 as by 2^33, after a multiplication by 2^33 / 3.
-bool is_at_most(const Expr& dividend, const Expr& divisor, const Expr& other) {
+// True if a value that is divided so is never more than `other`. Compilers divide by 3 as by 2^33, after a
+// multiplication by 2^33 / 3.
+bool is_quotient_at_most(const Expr& dividend, const Expr& divisor, const Expr& other) {
   constexpr uint32_t kBitsOfExtents = 11;  // so the product does not overflow
   const auto by = divisor.as_constant();
   const std::vector<Term> terms = terms_of(dividend);
@@ -58,7 +59,7 @@ bool is_at_most(const Expr& value, const Expr& other) {
   switch (value->kind) {
     case ExprKind::Divide:
     case ExprKind::DivideSigned:
-      return is_at_most(operands[0], operands[1], other);
+      return is_quotient_at_most(operands[0], operands[1], other);
     case ExprKind::ZeroExtend:
     case ExprKind::Truncate:
     case ExprKind::ShiftRight:
@@ -75,7 +76,7 @@ bool is_at_most(const Expr& value, const Expr& other) {
   }
 }
 
-// The same, unless CUDA refuses the value: what is negative is too large.
+// True if that holds, or CUDA refuses the value: what is negative is too large.
 bool is_at_most_or_refused(const Expr& value, const Expr& other) {
   if (is_at_most(value, other)) return true;
   return value.known() && value->kind == ExprKind::MinimumSigned &&

@@ -23,8 +23,8 @@
 
 namespace klap::analysis {
 
-// What an extent of a block is at most, if CUDA accepts the launch: the constant or, if that is more, the
-// same extent of a block that is named where this is used.
+// The most that an extent of a block can be, if CUDA accepts the launch: the constant or, if that is more,
+// the same extent of a block that is named where this is used.
 struct ExtentBound {
   uint32_t constant = 1;
   bool or_other = false;

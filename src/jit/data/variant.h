@@ -69,8 +69,8 @@ struct ChildQueue {
   // have, and what is said above of the kernels' blocks does not hold.
   std::vector<FollowingBlock> following{};
   std::vector<SharedLimit> shared_limits{};
-  // Of all kernels that the consumer runs, if its blocks may have fewer threads than `consumer_block_threads`
-  // where the parent's have few; else empty.
+  // Bounds of all kernels that the consumer runs, if its blocks may have fewer threads than
+  // `consumer_block_threads` where the parent's have few; else empty.
   std::vector<ThreadBound> bounds{};
 };
 

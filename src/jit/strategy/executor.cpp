@@ -116,7 +116,7 @@ std::vector<SharedLimit> shared_limits(const analysis::RecursiveGroup& group) {
   return limits;
 }
 
-// Of all kernels that the consumer runs, if some parent's blocks leave it fewer threads.
+// Bounds of all kernels that the consumer runs; none if it has all its threads whatever the parent's block.
 std::vector<ThreadBound> thread_bounds(const PlannedSite& site) {
   std::vector<ThreadBound> bounds;
   bool is_less = true;
