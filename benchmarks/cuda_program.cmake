@@ -6,12 +6,7 @@
 set(KLAP_CUDA_ARCH sm_90 CACHE STRING "Architecture of the test and benchmark programs, as for nvcc -arch")
 
 # In the cache, because the functions below run in other folders' scopes.
-# nvcc optimises device code as ever, whatever this says.
-set(optimise -O3)
-if(KLAP_QUICK_BUILD)
-  set(optimise -O1)
-endif()
-set(KLAP_NVCC_FLAGS ${optimise} --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
+set(KLAP_NVCC_FLAGS -O3 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
   CACHE INTERNAL "Flags of all CUDA programs")
 
 # klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [LIBRARIES l.a] [ARCH arch | GENCODE ...] [FLAGS ...]
