@@ -118,25 +118,19 @@ std::vector<SharedLimit> shared_limits(const analysis::RecursiveGroup& group) {
 
 // Bounds of all kernels that the consumer runs; none if it has all its threads whatever the parent's block.
 std::vector<ThreadBound> thread_bounds(const PlannedSite& site) {
+  const std::vector<GroupKernel>& kernels = site.recursive_group->kernels;
   std::vector<ThreadBound> bounds;
   bool is_less = true;
   for (size_t i = 0; i < site.shape.bodies.size(); ++i) {
     const uint32_t threads = site.shape.bodies[i].threads();
-    ThreadBound& bound = bounds.emplace_back();
-    bound.threads = threads;
-    uint64_t least = threads;
-    if (i < site.recursive_group->kernels.size()) {  // behind them there may be the kernel that copies
-      least = 1;
-      const analysis::BlockBound& known = site.recursive_group->kernels[i].bound;
-      for (size_t axis = 0; axis < known.size(); ++axis) {
-        bound.block.at(axis) = known.at(axis).constant;
-        bound.or_parents.at(axis) = known.at(axis).or_other;
-        least *= known.at(axis).constant;
-      }
-    } else {
-      bound.block = {threads, 1, 1};
+    ThreadBound bound{{threads, 1, 1}, {}, threads};  // of the kernel that copies, which is the last
+    for (size_t axis = 0; axis < bound.block.size() && i < kernels.size(); ++axis) {
+      bound.block.at(axis) = kernels[i].bound.at(axis).constant;
+      bound.or_parents.at(axis) = kernels[i].bound.at(axis).or_other;
     }
+    const uint64_t least = uint64_t{bound.block[0]} * bound.block[1] * bound.block[2];
     is_less = is_less && std::min<uint64_t>(least, threads) < site.shape.threads();
+    bounds.push_back(bound);
   }
   return is_less ? bounds : std::vector<ThreadBound>();
 }
