@@ -33,7 +33,7 @@ struct Edge {
   const Site* site = nullptr;
   size_t to = 0;        // into the list of kernels
   LaunchBlock block{};  // as in GroupKernel; if the parent is of the group, where the host launches it
-  BlockBound bound{};   // as in LaunchSizes
+  BlockBound bound{};   // as in LaunchSizes; only for the executor
 };
 
 // The bound of a launch by a block that is itself bounded.
@@ -190,6 +190,7 @@ class RecursiveGroupJudge {
   // Finds how large blocks can be. What holds for each launching block holds for what it launches. So it
   // holds for all, in the order in which they are launched.
   void bound_blocks() {
+    if (!aggregation_.is_executed) return;  // then edges have no bounds
     constexpr ExtentBound kHosts{1, true};
     for (bool more = true; more;) {
       more = false;

@@ -81,22 +81,25 @@ uint64_t threads_of(const jit::FollowingBlock& kernel, const DecidingBlock& bloc
   return threads;
 }
 
+uint64_t in_full_warps(uint64_t threads) {
+  constexpr uint64_t kWarp = 32;
+  return (threads + kWarp - 1) / kWarp * kWarp;
+}
+
 // Threads of the consumer's blocks, which are full warps; 0 if the kernels cannot all run in one block.
 unsigned threads_for(const std::vector<jit::FollowingBlock>& kernels, const DecidingBlock& block) {
-  constexpr uint64_t kWarp = 32;
   uint64_t most = 0;
   for (const jit::FollowingBlock& kernel : kernels) most = std::max(most, threads_of(kernel, block));
-  most = (most + kWarp - 1) / kWarp * kWarp;
+  most = in_full_warps(most);
   const bool runs_all = std::ranges::all_of(kernels, [&](const jit::FollowingBlock& kernel) {
     const uint64_t threads = threads_of(kernel, block);
-    return !(kernel.fills && threads != most) && !(kernel.full_warps && threads % kWarp != 0);
+    return !(kernel.fills && threads != most) && !(kernel.full_warps && threads != in_full_warps(threads));
   });
   return runs_all ? static_cast<unsigned>(most) : 0;
 }
 
 // Threads of the consumer's blocks if its kernels' blocks are bounded; full warps.
 unsigned threads_for(const std::vector<jit::ThreadBound>& bounds, const DecidingBlock& block, unsigned most) {
-  constexpr uint64_t kWarp = 32;
   uint64_t threads = 1;
   for (const jit::ThreadBound& bound : bounds) {
     uint64_t own = 1;
@@ -104,7 +107,7 @@ unsigned threads_for(const std::vector<jit::ThreadBound>& bounds, const Deciding
       own *= std::max(bound.block.at(axis), bound.or_parents.at(axis) ? block.at(axis) : 0);
     threads = std::max(threads, std::min<uint64_t>(own, bound.threads));
   }
-  return std::min(static_cast<unsigned>((threads + kWarp - 1) / kWarp * kWarp), most);
+  return std::min(static_cast<unsigned>(in_full_warps(threads)), most);
 }
 
 CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::ChildQueue& described,
@@ -348,10 +351,10 @@ std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t cont
 }
 
 DecidingBlock ParentKernel::deciding(const unsigned (&block)[3]) const {
-  const auto follows = [](const jit::ChildQueue& queue) {
+  const auto depends_on_it = [](const jit::ChildQueue& queue) {
     return !queue.following.empty() || !queue.bounds.empty();
   };
-  if (std::ranges::none_of(variant_.queues, follows)) return {};
+  if (std::ranges::none_of(variant_.queues, depends_on_it)) return {};
   return {block[0], block[1], block[2]};
 }
 
