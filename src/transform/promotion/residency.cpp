@@ -64,7 +64,7 @@ uint32_t blocks_of_many_words(uint32_t words, uint32_t threads) {
 // Children of few registers get more threads, but for copies, which hold more data. With as many as a
 // multiprocessor has, what the executor itself keeps would be moved to memory and back around every block of
 // a child. Children of more registers than a few work on wide grids, one block after another. With 48
-// registers a matrix product of 35 values took a fifth longer on an H200 than with 64, a factorisation of 32
+// registers a matrix product of 35 values took a tenth longer on an H200 than with 64, a factorisation of 32
 // a twentieth.
 uint32_t min_executor_blocks(uint32_t words, uint32_t threads, uint64_t shared_bytes, bool copies,
                              uint32_t sm) {
