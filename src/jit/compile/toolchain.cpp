@@ -90,6 +90,13 @@ struct Nvrtc {
   decltype(&nvrtcGetProgramLog) log = nullptr;
   decltype(&nvrtcGetErrorString) error_string = nullptr;
 
+  // Since 12.4 NVRTC can leave out textures and the CUDA runtime's functions and types, which no template
+  // uses. What it makes is the same, a tenth sooner.
+  [[nodiscard]] bool can_leave_out_runtime() const {
+    int major = 0, minor = 0;
+    return version(&major, &minor) == NVRTC_SUCCESS && std::pair(major, minor) >= std::pair(12, 4);
+  }
+
   static const Nvrtc& get() {
     static const Nvrtc opened = [] {
       Nvrtc n;
@@ -282,7 +289,8 @@ std::string compile_to_ptx(std::string_view source, const std::string& name,
   }
   const std::unique_ptr<nvrtcProgram, void (*)(nvrtcProgram*)> guard(
       &program, [](nvrtcProgram* p) { Nvrtc::get().destroy(p); });
-  const std::vector<const char*> arguments = c_strings(options);
+  std::vector<const char*> arguments = c_strings(options);
+  if (nvrtc.can_leave_out_runtime()) arguments.push_back("--minimal");
   result = nvrtc.compile(program, static_cast<int>(arguments.size()), arguments.data());
   if (is_first) wait_first_at_exit();  // NVRTC makes some of its objects when they are first used
   size_t size = 0;
