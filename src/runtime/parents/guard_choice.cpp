@@ -8,8 +8,9 @@ namespace {
 // The first launches of a kernel take longer than later ones.
 constexpr uint64_t kFirst = 2;
 constexpr uint64_t kMeasured = 3;  // launches of each
-// CUDA takes up to so long for each launch from the device (src/runtime/README.md).
-constexpr double kLaunchMs = 0.007;
+// CUDA takes up to so long for each launch from the device: a chain of 999 tail launches took 10.3 us for
+// each.
+constexpr double kLaunchMs = 0.011;
 constexpr double kMostLost = 0.03;
 // The original has to be so much faster, since a measurement is never exact.
 constexpr double kFaster = 0.97;

@@ -265,7 +265,7 @@ TEST_F(KnownLaunchTest, IsInTheSameStream) {
 TEST_F(KnownLaunchTest, LosesNoChildren) {
   second_param_ = 7;
   take_ms("2");
-  launch(100, 1000);
+  launch(190, 1000);
   take_ms("1");
   launch(60, 0);
   EXPECT_TRUE(is_recognised());
