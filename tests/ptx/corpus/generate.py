@@ -18,7 +18,7 @@ A source says in lines at its top what it needs:
 
 Usage: generate.py OUT [--full] [--klap-ptx KLAP_PTX --programs FOLDER...]
 --full makes more than 550 modules. Without it about 230 are made: of each source what some of its architectures and
-of the options give in turn, and what one of the older toolkits does; every second source is compiled by nvcc if NVRTC
+of the options give in turn, and what one of the older toolkits does; every fourth source is compiled by nvcc if NVRTC
 does it too. Together the sources have all of them. It writes OUT/*.ptx and OUT/modules.tsv (file, kind, debug,
 relocatable).
 """
@@ -130,8 +130,8 @@ def nvcc_jobs(sources, full):
              ["-G", "-g"]]
     plain = [s for s in sources if "nvcc" in s.by and s.headers != "cccl"]
     others_too = [s for s in plain if "nvrtc" in s.by]
-    # Of the sources that NVRTC compiles too every second one, without --full.
-    made = [(s, s.arch("80"), turns[i % len(turns)]) for i, s in enumerate(others_too if full else others_too[::2])]
+    # Of the sources that NVRTC compiles too every fourth one, without --full.
+    made = [(s, s.arch("80"), turns[i % len(turns)]) for i, s in enumerate(others_too if full else others_too[::4])]
     for i, s in enumerate(s for s in plain if s not in others_too):
         made += [(s, arch, []) for arch in (s.archs if full else in_turn(s.archs, i, 1))]
     for s, arch, options in made:
