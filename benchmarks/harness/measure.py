@@ -15,6 +15,7 @@ from . import limits, offered, statistics_file
 from .variants import AT_BEST, BEST, DEFAULT_LIMIT, NATIVE, UNPRIMED_MS, Runner, is_wanted, native, planned, preloaded
 
 SEARCH_SHARE = 0.7  # of a row's seconds; the rest is for repetitions
+SHORT_ROUND_SECONDS = 0.5  # of a repetition of each variant, which is made although the row's time is over
 BREAKDOWN_RUNS = 5
 LONG_RUN, LONG_RUN_SECONDS = 500, 5.0  # launches for the guard, and the time that they may take
 
@@ -220,7 +221,7 @@ class RowRun:
             for runner in self.runners:
                 if runner.gone or len(runner.samples) >= runner.wanted_reps():
                     continue
-                if number and time.monotonic() >= self.deadline():
+                if number and time.monotonic() >= self.deadline() and self.round_seconds() > SHORT_ROUND_SECONDS:
                     self.cut_short.append(f"{number} of {options.reps} repetitions")
                     return
                 self.session.progress.step(f"{runner.variant.name} {number + 1}/{options.reps}")
@@ -228,6 +229,10 @@ class RowRun:
                     runner.run(False)
                 if not runner.gone:
                     runner.run(True)
+
+    def round_seconds(self):
+        """Where processes take long to start, and repetitions do not, the row's time would be over after one of these."""
+        return sum(runner.last_seconds for runner in self.runners if not runner.gone)
 
     def time_kernels(self):
         """A few runs in which the library measures its kernels, which slows them down: apart from the others."""

@@ -8,7 +8,7 @@ from unittest import mock
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from made_up_programs import HARD, LEFT, WithPrograms  # noqa: E402
-from harness import limits, report  # noqa: E402
+from harness import limits, measure, report  # noqa: E402
 
 
 class LimitTest(WithPrograms):
@@ -149,11 +149,17 @@ class RoundsTest(WithPrograms):
 
     def test_every_variant_is_measured_once_even_when_the_time_is_over(self):
         self.program()
-        _, text, content = self.measure("--all", "--row-seconds", "0.01")
+        with mock.patch.object(measure, "SHORT_ROUND_SECONDS", 0):
+            _, text, content = self.measure("--all", "--row-seconds", "0.01")
         row = content["rows"][0]
         self.assertIn("1 of 5 repetitions", row["cut_short"])
         self.assertEqual([v["repetitions"] for v in row["variants"]], [1, 1, 1, 1])
         self.assertIn("cut short", text)
+
+    def test_short_repetitions_are_made_although_the_time_is_over(self):
+        self.program()
+        _, text, content = self.measure("--all", "--row-seconds", "0.01")
+        self.assertEqual([v["repetitions"] for v in content["rows"][0]["variants"]], [5, 5, 5, 5], text)
 
     def test_only_some_variants(self):
         self.program(native={"limits": HARD})
