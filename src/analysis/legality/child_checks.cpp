@@ -289,7 +289,7 @@ std::optional<Rejection> check_child(const Module& m, const Function& child, con
     return reject(Reason::ChildParameterUse,
                   fmt::format("'{}' cannot be redirected ({})", m.text(*token), m.place(*token)));
   if (auto rejection = check_child_waiting(graph, child, aggregation)) return rejection;
-  if (auto rejection = block ? std::nullopt : check_child_sizes(m, child, graph, site, aggregation))
+  if (auto rejection = block ? std::nullopt : check_child_sizes(m, child, graph, parent, site, aggregation))
     return rejection;
   // Shared memory that is not constant is checked there.
   const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);

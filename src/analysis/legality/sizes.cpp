@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/cooperation.h"
 #include "analysis/values/values.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::array<uint32_t, 3> kLargestBlock = {1024, 1024, 64};
 constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kWarp = 32;
 constexpr std::array kOwnExtents = {"ntid.x", "ntid.y", "ntid.z"};
 
 std::string block_text(const Site& site) {
@@ -95,6 +97,47 @@ ExtentBound bound_of(const Value& value, const Expr& own, uint32_t limit) {
   return bound;
 }
 
+// True for x - x % 32, as which `x & ~31` is known.
+bool is_without_rest(const Expr& value) {
+  return std::ranges::any_of(value->terms, [&](const Term& term) {
+    if (term.factors.size() != 1) return false;
+    const Expr& rest = term.factors.front();
+    if (rest->kind != ExprKind::Remainder && rest->kind != ExprKind::RemainderSigned) return false;
+    const auto divisor = rest->operands[1].as_constant();
+    return divisor && *divisor != 0 && *divisor % kWarp == 0 && value + rest == rest->operands[0];
+  });
+}
+
+// True for a multiple of 32. It remains one where a register overflows.
+bool has_full_warps(const Expr& value) {
+  if (!value.known()) return false;
+  const auto has = [](const Expr& e) { return has_full_warps(e); };
+  const std::vector<Expr>& operands = value->operands;
+  switch (value->kind) {
+    case ExprKind::Constant:
+      return value->value % kWarp == 0;
+    case ExprKind::Sum:
+      return is_without_rest(value) || std::ranges::all_of(value->terms, [&](const Term& term) {
+               return term.coefficient % kWarp == 0 || std::ranges::any_of(term.factors, has);
+             });
+    case ExprKind::And:
+      return std::ranges::any_of(operands, has);
+    case ExprKind::Minimum:
+    case ExprKind::MinimumSigned:
+    case ExprKind::Maximum:
+    case ExprKind::MaximumSigned:
+    case ExprKind::ZeroExtend:
+    case ExprKind::SignExtend:
+    case ExprKind::Truncate:
+      return std::ranges::all_of(operands, has);
+    default:
+      return false;
+  }
+}
+bool has_full_warps(const Value& value) {
+  return value.known() && std::ranges::all_of(value.choices, [](const Expr& e) { return has_full_warps(e); });
+}
+
 // The first effect by which threads of a block or a warp meet; null if there is none. Threads that share
 // memory meet as well, unless a block of the consumer runs one block of children at a time (`is_alone`).
 const Effect* find_meeting(const Effects& effects, bool is_alone) {
@@ -125,6 +168,7 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
   LaunchSizes sizes;
   const SiteValues values = site_values(parent.values(), site);
   uint64_t most = 1;
+  uint32_t known = 1;  // a multiple of 32 times any extent is one, too
   for (size_t axis = 0; axis < sizes.block.size(); ++axis) {
     const Value& value = values.block.at(axis).value;
     auto constant = parent.data.constant(site.block.at(axis));
@@ -135,8 +179,10 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
     sizes.bound.at(axis) = sizes.block.at(axis)
                                ? ExtentBound{*sizes.block.at(axis), false}
                                : bound_of(value, Expr::special(kOwnExtents.at(axis)), kLargestBlock.at(axis));
+    known *= sizes.block.at(axis).value_or(has_full_warps(value) ? kWarp : 1);
     most *= sizes.block.at(axis).value_or(most_of(value, kLargestBlock.at(axis)));
   }
+  sizes.full_warps = known % kWarp == 0;
   most = std::min<uint64_t>(most, kMostThreads);
   sizes.most_threads = static_cast<uint32_t>(std::min(most, most_threads_allowed(child_module, child)));
   sizes.shared_bytes = constant_shared_bytes(site, parent);
@@ -205,7 +251,8 @@ std::optional<Rejection> check_launch_sizes(const FunctionFacts& parent, const S
 }
 
 std::optional<Rejection> check_child_sizes(const Module& m, const Function& child, const CallGraph& graph,
-                                           const Site& site, const Aggregation& aggregation) {
+                                           const FunctionFacts& parent, const Site& site,
+                                           const Aggregation& aggregation) {
   if (aggregation.is_immediate()) return std::nullopt;
   const auto reject = [&](const std::string& what) {
     return Rejection{Reason::BlockNotConstant, fmt::format("{}, and {}", block_text(site), what)};
@@ -215,8 +262,10 @@ std::optional<Rejection> check_child_sizes(const Module& m, const Function& chil
   if (aggregation.launcher == Launcher::Device) return std::nullopt;
   const Effect* meeting = find_meeting(graph.closure(child), aggregation.is_executed);
   if (meeting == nullptr) return std::nullopt;
-  if (aggregation.is_executed && meeting->kind == EffectKind::BlockBarrier) {
-    const auto rejection = check_counted_barriers(m, child, graph, false);
+  const bool is_in_warps = meeting->kind == EffectKind::WarpSync;
+  if (aggregation.is_executed && (is_in_warps || meeting->kind == EffectKind::BlockBarrier)) {
+    const bool are_full = launch_sizes(parent, site, m, child).full_warps;
+    const auto rejection = check_counted_barriers(m, child, graph, are_full);
     return rejection ? std::optional(reject(rejection->detail)) : std::nullopt;
   }
   return reject(fmt::format("the child has {} ({})", meeting->what, m.place(meeting->token)));

@@ -38,7 +38,8 @@ struct LaunchSizes {
   // The most that a recorded child may have; larger children are launched as the program does. CUDA refuses
   // blocks of more threads, unless it was told something else than the code says.
   uint32_t most_threads = 0;
-  BlockBound bound{};  // the other block is the launching one
+  bool full_warps = false;  // every block that CUDA accepts consists of full warps
+  BlockBound bound{};       // the other block is the launching one
   uint32_t most_shared_bytes = 0;
   // No launch that CUDA accepts asks for more shared memory: the bound of the value in the code, or the
   // limit.
@@ -66,7 +67,7 @@ std::optional<Rejection> check_unknown_sizes(const FunctionFacts& parent, const 
 std::optional<Rejection> check_launch_sizes(const FunctionFacts& parent, const Site& site,
                                             const Aggregation& aggregation);
 std::optional<Rejection> check_child_sizes(const ptx::Module& child_module, const ptx::Function& child,
-                                           const CallGraph& graph, const Site& site,
-                                           const Aggregation& aggregation);
+                                           const CallGraph& graph, const FunctionFacts& parent,
+                                           const Site& site, const Aggregation& aggregation);
 
 }  // namespace klap::analysis
