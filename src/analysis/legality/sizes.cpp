@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/cooperation.h"
 #include "analysis/values/values.h"
+#include "analysis/values/warp_rows.h"
 
 namespace klap::analysis {
 
@@ -97,45 +97,8 @@ ExtentBound bound_of(const Value& value, const Expr& own, uint32_t limit) {
   return bound;
 }
 
-// True for x - x % 32, as which `x & ~31` is known.
-bool is_without_rest(const Expr& value) {
-  return std::ranges::any_of(value->terms, [&](const Term& term) {
-    if (term.factors.size() != 1) return false;
-    const Expr& rest = term.factors.front();
-    if (rest->kind != ExprKind::Remainder && rest->kind != ExprKind::RemainderSigned) return false;
-    const auto divisor = rest->operands[1].as_constant();
-    return divisor && *divisor != 0 && *divisor % kWarp == 0 && value + rest == rest->operands[0];
-  });
-}
-
-// True for a multiple of 32. It remains one where a register overflows.
-bool has_full_warps(const Expr& value) {
-  if (!value.known()) return false;
-  const auto has = [](const Expr& e) { return has_full_warps(e); };
-  const std::vector<Expr>& operands = value->operands;
-  switch (value->kind) {
-    case ExprKind::Constant:
-      return value->value % kWarp == 0;
-    case ExprKind::Sum:
-      return is_without_rest(value) || std::ranges::all_of(value->terms, [&](const Term& term) {
-               return term.coefficient % kWarp == 0 || std::ranges::any_of(term.factors, has);
-             });
-    case ExprKind::And:
-      return std::ranges::any_of(operands, has);
-    case ExprKind::Minimum:
-    case ExprKind::MinimumSigned:
-    case ExprKind::Maximum:
-    case ExprKind::MaximumSigned:
-    case ExprKind::ZeroExtend:
-    case ExprKind::SignExtend:
-    case ExprKind::Truncate:
-      return std::ranges::all_of(operands, has);
-    default:
-      return false;
-  }
-}
-bool has_full_warps(const Value& value) {
-  return value.known() && std::ranges::all_of(value.choices, [](const Expr& e) { return has_full_warps(e); });
+bool has_whole_warps(const Value& value) {
+  return value.known() && std::ranges::all_of(value.choices, is_whole_warps);
 }
 
 // The first effect by which threads of a block or a warp meet; null if there is none. Threads that share
@@ -179,7 +142,7 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
     sizes.bound.at(axis) = sizes.block.at(axis)
                                ? ExtentBound{*sizes.block.at(axis), false}
                                : bound_of(value, Expr::special(kOwnExtents.at(axis)), kLargestBlock.at(axis));
-    known *= sizes.block.at(axis).value_or(has_full_warps(value) ? kWarp : 1);
+    known *= sizes.block.at(axis).value_or(has_whole_warps(value) ? kWarp : 1);
     most *= sizes.block.at(axis).value_or(most_of(value, kLargestBlock.at(axis)));
   }
   sizes.full_warps = known % kWarp == 0;

@@ -16,6 +16,17 @@ constexpr uint64_t kLanes = 32;
 // Stands for the number of a warp in its row.
 Expr warp_number() { return Expr::symbol("warp", 32, 31); }
 
+// True for x - x % 32, as which `x & ~31` is known.
+bool is_without_rest(const Expr& value) {
+  return std::ranges::any_of(value->terms, [&](const Term& term) {
+    if (term.factors.size() != 1) return false;
+    const Expr& rest = term.factors.front();
+    if (rest->kind != ExprKind::Remainder && rest->kind != ExprKind::RemainderSigned) return false;
+    const auto divisor = rest->operands[1].as_constant();
+    return divisor && *divisor != 0 && *divisor % kLanes == 0 && value + rest == rest->operands[0];
+  });
+}
+
 }  // namespace
 
 bool is_warp_number(const ExprNode& leaf) {
@@ -46,9 +57,26 @@ Expr by_warp(const Expr& value) {
 
 bool is_whole_warps(const Expr& value) {
   if (!value.known()) return false;
-  const std::vector<Term> terms = terms_of(value);
-  return std::all_of(terms.begin(), terms.end(),
-                     [](const Term& term) { return term.coefficient % kLanes == 0; });
+  switch (value->kind) {
+    case ExprKind::Minimum:
+    case ExprKind::MinimumSigned:
+    case ExprKind::Maximum:
+    case ExprKind::MaximumSigned:
+    case ExprKind::ZeroExtend:
+    case ExprKind::SignExtend:
+    case ExprKind::Truncate:
+      return std::ranges::all_of(value->operands, is_whole_warps);
+    case ExprKind::And:
+      return std::ranges::any_of(value->operands, is_whole_warps);
+    case ExprKind::Constant:
+    case ExprKind::Sum:
+      break;
+    default:
+      return false;
+  }
+  return is_without_rest(value) || std::ranges::all_of(terms_of(value), [](const Term& term) {
+           return term.coefficient % kLanes == 0 || std::ranges::any_of(term.factors, is_whole_warps);
+         });
 }
 
 }  // namespace klap::analysis
