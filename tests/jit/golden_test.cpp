@@ -238,20 +238,13 @@ TEST_P(GoldenFile, AssemblesAndLinksByWarp) {
 }
 
 TEST_P(RewrittenFile, AssemblesAndLinks) { check(jit::Launcher::Host); }
-// Of this and the next one each file has one in its turn.
-TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) {
-  if (!KLAP_FULL_TESTS && turn_of(GetParam()) % 2 != 0) return;
-  if (is_for_host_only(jit::Granularity::Grid)) return;
-  check(jit::Launcher::Device);
-}
-TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
-  if (!KLAP_FULL_TESTS && turn_of(GetParam()) % 2 == 0) return;
-  if (is_for_host_only(jit::Granularity::Block)) return;
-  // Groups of blocks refuse what their queues have no room for, which a loop may wait for.
-  if (is_left_with("parent-waits", jit::Granularity::Block)) return;
-  for (const auto granularity :
-       in_turn<jit::Granularity>(GetParam(), {jit::Granularity::Block, jit::Granularity::MultiBlock}, 2))
-    check(jit::Launcher::Device, granularity);
+TEST_P(RewrittenFile, AssemblesAndLinksWhereTheDeviceLaunches) {
+  using enum jit::Granularity;
+  for (const auto granularity : in_turn<jit::Granularity>(GetParam(), {Grid, Block, MultiBlock})) {
+    // Groups of blocks refuse what their queues have no room for, which a loop may wait for.
+    const bool may_wait = granularity != Grid && is_left_with("parent-waits", granularity);
+    if (!may_wait && !is_for_host_only(granularity)) check(jit::Launcher::Device, granularity);
+  }
 }
 
 // Where there is machine code, the generated kernels stand in a unit of their own, which must declare all
