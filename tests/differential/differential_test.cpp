@@ -26,20 +26,23 @@ struct FileOfCases {
   const Configuration* configuration = nullptr;
 };
 
+// The configurations that take turns without the full run: those that are not chosen by default.
+std::vector<const Configuration*> others() {
+  std::vector<const Configuration*> all;
+  for (const Configuration& c : configurations()) {
+    if (!c.is_gpu && c.is_preloaded && c.name != "grid-host") all.push_back(&c);
+  }
+  return all;
+}
+
 // In the full run every case is run in each configuration, and so are always the cases that the table of
 // forms takes its cells from. Else a case is run natively, in the configuration that is chosen by default,
 // and every third one in one of the others.
 bool is_its_turn(const std::string& name, const Configuration& configuration) {
-  const auto is_other = [](const Configuration& c) {
-    return !c.is_gpu && c.is_preloaded && c.name != "grid-host";
-  };
-  if (KLAP_FULL_TESTS || !is_other(configuration) || stands_for_a_form(name)) return true;
-  size_t which = 0, others = 0;
-  for (const Configuration& c : configurations()) {
-    if (c.name == configuration.name) which = others;
-    if (is_other(c)) ++others;
-  }
-  return turn_of(name) % (3 * others) == which;
+  const std::vector<const Configuration*> all = others();
+  const auto which = std::ranges::find(all, &configuration);
+  if (KLAP_FULL_TESTS || which == all.end() || stands_for_a_form(name)) return true;
+  return turn_of(name) % (3 * all.size()) == static_cast<size_t>(which - all.begin());
 }
 
 bool is_run_in(const std::string& name, const Configuration& configuration) {
@@ -174,12 +177,12 @@ Seeds seeds_of_cells(const FileOfCases& of) {
                                                       : one;
 }
 
-// Those that are not chosen by default have each file in two of the five.
+// Each file has two of the configurations that take turns.
 bool are_cells_run(const FileOfCases& of) {
-  const Configuration& how = *of.configuration;
-  if (KLAP_FULL_TESTS || !how.is_preloaded || how.name == "grid-host") return true;
-  const auto which = static_cast<size_t>(&how - configurations().data());
-  return (turn_of(of.file) + which) % 5 < 2;
+  const std::vector<const Configuration*> all = others();
+  const auto which = std::ranges::find(all, of.configuration);
+  if (KLAP_FULL_TESTS || which == all.end()) return true;
+  return (turn_of(of.file) + static_cast<size_t>(which - all.begin())) % all.size() < 2;
 }
 
 std::vector<FileOfCases> files_of_cells() {
