@@ -17,7 +17,7 @@ A source says in lines at its top what it needs:
   // since: 12.5        the first toolkit that knows all of it
 
 Usage: generate.py OUT [--full] [--klap-ptx KLAP_PTX --programs FOLDER...]
---full makes more than 550 modules. Without it about 230 are made: of each source what some of its architectures and
+--full makes more than 550 modules. Without it about 250 are made: of each source what some of its architectures and
 of the options give in turn, and what one of the older toolkits does; every fourth source is compiled by nvcc if NVRTC
 does it too. Together the sources have all of them. It writes OUT/*.ptx and OUT/modules.tsv (file, kind, debug,
 relocatable).
