@@ -8,6 +8,8 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/stream_ownership.h"
+#include "analysis/optimise/block_sum.h"
+#include "analysis/optimise/range_loop.h"
 #include "analysis/promotion/promotion.h"
 #include "analysis/synchronisation/barriers.h"
 #include "analysis/synchronisation/early_exit.h"
@@ -62,6 +64,12 @@ std::string moldability(const Module& m, const Function& f) {
   return to_string(moldable(flow, v.registers, v.reaching, v.symbolic)) + "\n";
 }
 
+std::string range_sum(const Module& m, const Function& f) {
+  const ControlFlow flow(m, f);
+  const Values v(flow);
+  return print_range_sum(v);
+}
+
 std::string termination(const Module& m, const Function& f) {
   const FunctionFacts facts(m, f);
   return print_loop_termination(m, facts.flow, facts.data);
@@ -94,6 +102,8 @@ constexpr std::array kViews = {
          of_facts<print_promotion>},
     View{"progress", "its loops, and whether each ends by itself or may wait for others", termination},
     View{"moldable", "whether it uses its indices only as one linear index", moldability},
+    View{"ranges", "whether one block of it adds up a range of elements, and what blocks of each size add",
+         range_sum},
 };
 
 }  // namespace

@@ -291,6 +291,10 @@ constexpr std::array kTable{
             "Children that walk over their data in one grid-stride loop are flattened, too. Where each "
             "thread would have about 32 iterations or more, and it does not matter which thread has which, "
             "it has 8. all: one iteration for each thread, however few there are."},
+    Setting{
+        Kind::Optimisation, "", "split_ranges", kBothSections, SettingType::Choice, kSwitch, "on",
+        "Children that sum up a range of elements, each in a block of its own, and add the sum to memory by "
+        "an atomic operation run as parts of 256 elements with a warp each."},
     Setting{Kind::Optimisation, "", "preload_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
             "A consumer that the host launches reads a child's first arguments once for all blocks or "
             "threads that it runs one after another."},

@@ -147,6 +147,22 @@ class OptimisationEffects : public Effects {
     expect_rounds(config("[[kernel]]\nname = \"parent*\"\noptimise = \"-split_iterations\"\n"), kept_);
     expect_rounds(config("[[kernel]]\nname = \"other*\"\noptimise = \"-split_iterations\"\n"), split_);
   }
+  // What explain says of a child that sums up a range.
+  void expect_parts(const std::string& setting, bool parts = true) {
+    const std::string file = KLAP_CASE_PTX_DIR "/ranges.ptx";
+    const std::string said = klap_ptx({"explain", file}, {setting}).out;
+    EXPECT_EQ(parts, said.find("its range in parts of 256 elements") != std::string::npos) << setting;
+  }
+  void split_ranges() {
+    expect_parts("KLAP_OPTIMISE=");
+    expect_parts("KLAP_OPTIMISE=-split_ranges", false);
+    expect_parts("KLAP_OPTIMISE=+split_ranges");
+  }
+  void default_split_ranges() { expect_parts(config("[defaults]\noptimise = \"-split_ranges\"\n"), false); }
+  void kernel_split_ranges() {
+    expect_parts(config("[[kernel]]\nname = \"*\"\noptimise = \"-split_ranges\"\n"), false);
+    expect_parts(config("[[kernel]]\nname = \"other*\"\noptimise = \"-split_ranges\"\n"));
+  }
   // Whether a consumer is launched as the dependent of its parent.
   bool launches_dependents(const std::string& setting) {
     EXPECT_TRUE(run({"KLAP_GRANULARITY=grid", setting}).redirected());
@@ -259,6 +275,9 @@ const std::map<std::string, OptimisationEffects::Effect>& OptimisationEffects::t
       {"KLAP_OPTIMISE double_buffer", &OptimisationEffects::double_buffer},
       {"[defaults] optimise double_buffer", &OptimisationEffects::default_double_buffer},
       {"[[kernel]] optimise double_buffer", &OptimisationEffects::kernel_double_buffer},
+      {"KLAP_OPTIMISE split_ranges", &OptimisationEffects::split_ranges},
+      {"[defaults] optimise split_ranges", &OptimisationEffects::default_split_ranges},
+      {"[[kernel]] optimise split_ranges", &OptimisationEffects::kernel_split_ranges},
       {"KLAP_OPTIMISE unroll", &OptimisationEffects::unroll},
       {"[defaults] optimise unroll", &OptimisationEffects::default_unroll},
       {"[[kernel]] optimise unroll", &OptimisationEffects::kernel_unroll},

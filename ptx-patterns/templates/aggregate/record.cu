@@ -12,7 +12,7 @@
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
 // record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE if only one
 // thread of a group stores some arguments; those of flat.h; those of thresholding.h if some children are not
-// recorded; those of split_iterations.h.
+// recorded; those of split_iterations.h; those of range_parts.h.
 #include "aggregate/flat.h"
 #include "common/group.h"
 #include "common/memory_order.h"
@@ -23,6 +23,9 @@
 #endif
 #ifdef KLAP_SPLIT_ITERATIONS
 #include "aggregate/split_iterations.h"
+#endif
+#ifdef KLAP_PART_ELEMENTS
+#include "aggregate/range_parts.h"
 #endif
 
 struct KlapRecorded {
@@ -67,6 +70,10 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
                                                      KLAP_POINTERS
 #undef KLAP_POINTER
 #endif
+#ifdef KLAP_PART_ELEMENTS
+                                                 ,
+                                                 int range_begin, int range_end
+#endif
 ) {
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
 #ifdef KLAP_SPLIT_ITERATIONS
@@ -74,6 +81,9 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
   const unsigned long long pointers[] = {KLAP_POINTERS 0ull};
 #undef KLAP_POINTER
   if (!refused) grid_x = blocks_for_iterations(grid_x, bound, pointers);
+#endif
+#ifdef KLAP_PART_ELEMENTS
+  if (!refused) grid_x = parts_of_range(range_begin, range_end);
 #endif
   const unsigned long long blocks =
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;

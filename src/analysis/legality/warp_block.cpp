@@ -70,8 +70,7 @@ class Reader {
     ptx::for_each_statement(child_.body, [&](const Statement& s) { collect(s); });
     const Effects effects = own_effects(m_, child_);
     for (const Effect& effect : effects.all()) {
-      if (effect.kind == EffectKind::StaticShared && find(effect.what) == nullptr)
-        reject(effect.what + " is declared outside the child");
+      if (effect.kind == EffectKind::StaticShared && find(effect.what) == nullptr) collect_outer(effect.what);
     }
     ptx::for_each_statement(child_.body, [&](const Statement& s) { check_uses(s); });
     if (!why_not_.empty()) return {std::nullopt, why_not_};
@@ -100,6 +99,18 @@ class Reader {
     if (!is_block_barrier(m_, s)) return;
     if (!is_plain(m_, s)) reject("a barrier of another form, " + m_.place(s.head));
     out_.barriers.push_back(&s);
+  }
+
+  // nvcc declares the shared variables of inlined functions in front of the kernels. Each kernel has its own
+  // memory for them.
+  void collect_outer(const std::string& name) {
+    const ptx::Variable* const found = m_.find_variable(name);
+    auto variable = found != nullptr && found->range == 0 && !found->declaration.empty()
+                        ? read_shared_variable(m_, found->declaration)
+                        : std::nullopt;
+    if (!variable || variable->name != name)
+      return reject(fmt::format("{} is declared outside the child in another form", name));
+    out_.variables.push_back(*std::move(variable));
   }
 
   void check_uses(const Statement& s) {

@@ -19,7 +19,7 @@ namespace klap::analysis {
 
 // A shared variable of a body. `bytes` is a multiple of `align`.
 struct SharedVariable {
-  const ptx::Statement* declaration = nullptr;
+  const ptx::Statement* declaration = nullptr;  // in the body; null if the unit declares it
   std::string name;
   uint32_t align = 1, bytes = 0;
 };

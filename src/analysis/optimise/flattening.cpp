@@ -6,6 +6,7 @@
 #include <array>
 
 #include "analysis/expressions/expression_arithmetic.h"
+#include "analysis/optimise/known_arguments.h"
 #include "analysis/values/linear_index.h"
 #include "analysis/values/substitution.h"
 #include "analysis/values/values.h"
@@ -39,87 +40,6 @@ std::optional<PlacedBound> plain_bound(const Guard& guard) {
   return out;
 }
 
-// True if the register that the parent stores has the stored value already where the buffer is asked for.
-bool is_known_before(const FunctionFacts& parent, const Site& site, const Argument& argument) {
-  const Values& values = parent.values();
-  const uint32_t store = values.flow.index_of(argument.store);
-  const uint32_t ask = values.flow.index_of(site.get_call);
-  if (store == ControlFlow::npos || ask == ControlFlow::npos) return false;
-  const uint32_t reg = values.registers.find(store, argument.source);
-  if (reg == VirtualRegisters::kNone) return false;
-  const VirtualRegister& found = values.registers[reg];
-  // Its name must mean the same there.
-  if (std::ranges::count(values.registers.all(), found.name, &VirtualRegister::name) != 1) return false;
-  const ptx::Statement* scope = values.flow.enclosing(site.get_scope);
-  while (scope != nullptr && scope != found.scope) scope = values.flow.enclosing(scope);
-  if (scope == nullptr) return false;
-  for (uint32_t i = 0; i < values.flow.instructions().size(); ++i) {
-    for (const Access& access : values.registers.accesses(i)) {
-      if (access.reg == reg && access.written && values.flow.can_follow(ask, i)) return false;
-    }
-  }
-  return true;
-}
-
-bool writes(const FunctionFacts& parent, const ptx::Statement& s, const std::string& name) {
-  const Registers registers = registers_of(parent.module, s, parent.data.names());
-  return std::ranges::find(registers.written, name) != registers.written.end();
-}
-
-// True if the record may be made at the launch call. In the described form there must be one way between the
-// two calls.
-bool could_wait(const FunctionFacts& parent, const Site& site) {
-  const ControlFlow& flow = parent.flow;
-  const ptx::Statement* const scope = flow.enclosing(site.launch_scope);
-  const uint32_t ask = flow.index_of(site.get_call), launch = flow.index_of(site.launch_call);
-  if (flow.enclosing(site.get_scope) != scope || flow.has_unknown_branch() || flow.in_loop(ask)) return false;
-  for (const Argument& argument : site.arguments) {
-    const uint32_t store = flow.index_of(argument.store);
-    if (store == ControlFlow::npos || flow.instructions()[store].scope != scope) return false;
-  }
-  for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
-    if (!flow.can_follow(ask, i) || !flow.can_follow(i, launch)) continue;
-    const ptx::Statement& s = *flow.instructions()[i].statement;
-    for (const std::string& extent : site.grid) {
-      if (writes(parent, s, extent)) return false;
-    }
-    for (const Argument& argument : site.arguments) {
-      if (flow.can_follow(flow.index_of(argument.store), i) && writes(parent, s, argument.source))
-        return false;
-    }
-  }
-  return true;
-}
-
-// The argument that the parent passes in these bytes, if it is one operand.
-const Argument* passed(const Site& site, uint32_t offset, uint32_t bytes) {
-  const Argument* found = nullptr;
-  for (const Argument& argument : site.arguments) {
-    if (argument.offset >= offset + bytes || offset >= argument.offset + argument.bytes) continue;
-    if (found != nullptr || argument.offset != offset || argument.bytes != bytes) return nullptr;
-    found = &argument;
-  }
-  return found;
-}
-
-// True if the argument has its value where the record is made. The described form has two places for that:
-// `at_launch` becomes true if it must be the later one.
-bool is_known(const FunctionFacts& parent, const Site& site, const Argument& argument, bool may_wait,
-              bool& at_launch) {
-  if (ptx::integer_value(argument.source)) return true;
-  // A store takes a register that is wider than what it stores, a move does not.
-  const Values& values = parent.values();
-  const uint32_t store = values.flow.index_of(argument.store);
-  if (store == ControlFlow::npos) return false;
-  const uint32_t reg = values.registers.find(store, argument.source);
-  if (reg == VirtualRegisters::kNone || values.registers[reg].lanes != 1 ||
-      ptx::type_bytes(values.registers[reg].type) != argument.bytes)
-    return false;
-  if (site.idiom->form != LaunchForm::Described || is_known_before(parent, site, argument)) return true;
-  at_launch = true;
-  return may_wait && could_wait(parent, site);
-}
-
 // A bound that the parent knows where it records, and where its argument stands in the parameter block.
 struct KnownBound {
   FlatVerdict verdict;
@@ -135,8 +55,8 @@ KnownBound with_bound(const Moldable& child, const FunctionFacts& parent, const 
         0};
   }
   FlatBound& bound = placed->bound;
-  const Argument* const argument = passed(site, placed->offset, bound.bytes);
-  if (argument == nullptr || !is_known(parent, site, *argument, may_wait, bound.at_launch)) {
+  const Argument* const argument = passed_argument(site, placed->offset, bound.bytes);
+  if (argument == nullptr || !is_known_argument(parent, site, *argument, may_wait, bound.at_launch)) {
     return {{std::nullopt, fmt::format("{} is not known where the launch begins: if {}",
                                        to_string(guard.bound), to_string(guard))},
             0};
@@ -180,8 +100,8 @@ std::optional<IterationSplit> split_of(const StrideLoop& loop, const FunctionFac
   for (const IterationSpan& span : loop.spans) {
     if (last == span.parameter) continue;
     last = span.parameter;
-    const Argument* const argument = passed(site, span.parameter, kPointerBytes);
-    if (argument == nullptr || !is_known(parent, site, *argument, may_wait, at_launch)) return std::nullopt;
+    const Argument* const argument = passed_argument(site, span.parameter, kPointerBytes);
+    if (argument == nullptr || !is_known_argument(parent, site, *argument, may_wait, at_launch)) return std::nullopt;
     split.pointers.push_back(argument->source);
   }
   return split;
@@ -214,10 +134,6 @@ FlatVerdict with_loop(const Moldable& child, const StrideLoop& loop, const Funct
 }
 
 }  // namespace
-
-bool could_record_at_launch(const FunctionFacts& parent, const Site& site) {
-  return site.idiom->form == LaunchForm::Documented || could_wait(parent, site);
-}
 
 FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait) {
   if (!child.yes()) return {std::nullopt, child.reason};

@@ -66,8 +66,4 @@ FlatVerdict judge_flattening(const Moldable& child, const StrideLoop* loop, cons
 // too.
 FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait);
 
-// True if the record could be made, and the arguments stored, at the launch. The values that both need must
-// still be there, under their names.
-bool could_record_at_launch(const FunctionFacts& parent, const Site& site);
-
 }  // namespace klap::analysis

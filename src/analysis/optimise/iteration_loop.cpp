@@ -39,7 +39,8 @@ bool steps_like_iteration(const Expr& first, uint64_t step) {
     }
     const bool differs = std::ranges::any_of(term.factors, [](const Expr& factor) {
       return any_leaf(factor, [](const ExprNode& n) {
-        return n.kind == ExprKind::Opaque || n.kind == ExprKind::Merged || n.kind == ExprKind::Special;
+        return (n.kind == ExprKind::Opaque && !is_base(n)) || n.kind == ExprKind::Merged ||
+               n.kind == ExprKind::Special;
       });
     });
     if (differs) return false;
@@ -143,27 +144,59 @@ std::optional<IterationLoop::Counter> IterationLoop::begun(const ExprNode& leaf,
   if (origins.entry || std::erase(origins.definitions, writer) == 0) return std::nullopt;
   if (before_ != nullptr) {
     auto counter = gone_on(reg, writer, origins.definitions);
+    if (!counter) counter = computed_behind(reg, writer, origins.definitions);
     return counter && steps_like_iteration(counter->value, step) ? counter : std::nullopt;
   }
-  if (origins.definitions.size() != 1) return std::nullopt;
-  const uint32_t beginning = origins.definitions[0];
-  if (contains(beginning) || !gives(beginning, reg)) return std::nullopt;
-  const Expr first = in_iteration(form_.apply(v_->symbolic.written(beginning, reg)));
-  if (!steps_like_iteration(first, step)) return std::nullopt;
-  return Counter{first, writer, origins.definitions};
+  const auto first = first_value(reg, origins.definitions);
+  if (!first || !steps_like_iteration(*first, step)) return std::nullopt;
+  return Counter{*first, writer, origins.definitions};
 }
 
-// The counter goes on from the loop before: with the value that it left, or the initial value if that loop
-// was not entered.
+// The value in the first iteration, if all of these instructions give the register the same one.
+std::optional<Expr> IterationLoop::first_value(uint32_t reg, const std::vector<uint32_t>& definitions) const {
+  std::optional<Expr> value;
+  for (const uint32_t beginning : definitions) {
+    if (contains(beginning) || !gives(beginning, reg)) return std::nullopt;
+    const Expr first = in_iteration(form_.apply(v_->symbolic.written(beginning, reg)));
+    if (!first.known() || (value && !(*value == first))) return std::nullopt;
+    value = first;
+  }
+  return value;
+}
+
+// The counter goes on from the loop before: with the value that it left, or with its first value where that
+// loop was not entered.
 std::optional<IterationLoop::Counter> IterationLoop::gone_on(uint32_t reg, uint32_t writer,
                                                              const std::vector<uint32_t>& definitions) const {
   const auto before = before_->counters().find(reg);
   if (before == before_->counters().end()) return std::nullopt;
-  std::vector<uint32_t> expected = before->second.beginning;
-  expected.push_back(before->second.writer);
-  std::ranges::sort(expected);
-  return definitions == expected ? std::optional(Counter{before->second.value, writer, expected})
-                                 : std::nullopt;
+  std::vector<uint32_t> beginning = definitions;
+  if (std::erase(beginning, before->second.writer) == 0) return std::nullopt;
+  const auto first = first_value(reg, beginning);
+  return first && *first == before->second.value ? std::optional(Counter{*first, writer, definitions})
+                                                 : std::nullopt;
+}
+
+// The counter begins with a value that is computed from counters of the loop before, behind it.
+std::optional<IterationLoop::Counter> IterationLoop::computed_behind(
+    uint32_t reg, uint32_t writer, const std::vector<uint32_t>& definitions) const {
+  if (definitions.size() != 1) return std::nullopt;
+  const uint32_t beginning = definitions[0];
+  if (contains(beginning) || before_->contains(beginning) || !gives(beginning, reg)) return std::nullopt;
+  bool known = true;
+  const Expr first = substitute(
+      in_iteration(form_.apply(v_->symbolic.written(beginning, reg))),
+      [&](const Expr& part) -> std::optional<Expr> {
+        if (part->kind != ExprKind::Merged) return std::nullopt;
+        const auto reader = static_cast<uint32_t>(part->value);
+        const uint32_t counter = v_->registers.find(reader, part->name);
+        const ReachingDefinitions::Origins origins = v_->reaching.origins(reader, counter);
+        const bool is_behind = !contains(reader) && !before_->contains(reader) && !origins.entry;
+        const auto value = is_behind ? gone_on(counter, writer, origins.definitions) : std::nullopt;
+        known = known && value && value->value->bits == part->bits;
+        return known ? value->value : part;
+      });
+  return known ? std::optional(Counter{first, writer, definitions}) : std::nullopt;
 }
 
 Expr IterationLoop::value(const Expr& raw) const {

@@ -73,6 +73,9 @@ class IterationLoop {
   [[nodiscard]] std::optional<Counter> counted(uint32_t writer, uint32_t reg) const;
   [[nodiscard]] std::optional<Counter> begun(const ExprNode& leaf, uint32_t writer, uint32_t reg,
                                              uint64_t step) const;
+  [[nodiscard]] std::optional<Expr> first_value(uint32_t reg, const std::vector<uint32_t>& definitions) const;
+  [[nodiscard]] std::optional<Counter> computed_behind(uint32_t reg, uint32_t writer,
+                                                       const std::vector<uint32_t>& definitions) const;
   [[nodiscard]] std::optional<Counter> gone_on(uint32_t reg, uint32_t writer,
                                                const std::vector<uint32_t>& definitions) const;
 

@@ -9,6 +9,7 @@
 #include "analysis/facts/launch_shape.h"
 #include "analysis/inline/inlinable_calls.h"
 #include "analysis/legality/parent_checks.h"
+#include "analysis/optimise/known_arguments.h"
 
 namespace klap::analysis {
 namespace {

@@ -26,8 +26,8 @@ constexpr uint64_t kMostCopies = 64;
 // Walks through an iteration of the one loop and through the copies in the other one side by side.
 class Copies {
  public:
-  Copies(const Values& v, const IterationLoop& single, const IterationLoop& main)
-      : v_(v), m_(v.flow.module()), single_(single), main_(main) {}
+  Copies(const Values& v, const IterationLoop& single, const IterationLoop& main, const WrittenOut& sums)
+      : v_(v), m_(v.flow.module()), single_(single), main_(main), sums_(sums) {}
 
   bool run() {
     std::vector<Place> places = {{first_of(single_), first_of(main_), 0}};
@@ -61,10 +61,35 @@ class Copies {
   [[nodiscard]] uint32_t next(const IterationLoop& loop, uint32_t i) const {
     while (i != loop.branch()) {
       const bool jumps = m_.is(at(i).head, "bra") && !at(i).predicated;
-      if (!jumps && i != loop.condition() && !v_.symbolic.is_evaluated(i)) return i;
+      const bool is_done = v_.symbolic.is_evaluated(i) && !step_of(i);
+      if (!jumps && i != loop.condition() && !is_done) return i;
       i = ends_block(i) ? first_of_successor(i, 0) : i + 1;
     }
     return i;
+  }
+
+  // The number of the sum that an instruction adds to, and of the step that it is.
+  struct StepOf {
+    size_t sum = 0, step = 0, operand = 0;
+  };
+  [[nodiscard]] std::optional<StepOf> step_of(uint32_t i) const {
+    for (const auto* sums : {&sums_.of_single, &sums_.of_main}) {
+      for (size_t sum = 0; sum < sums->size(); ++sum) {
+        const auto& steps = (*sums)[sum].steps;
+        const auto found = std::ranges::find(steps, i, &Accumulator::Step::instruction);
+        if (found != steps.end())
+          return StepOf{sum, static_cast<size_t>(found - steps.begin()), found->operand};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // True if both add to the same sum, in the same step of that copy; true for two that add to none.
+  [[nodiscard]] bool add_alike(uint32_t one, uint32_t other, uint32_t copy) const {
+    const auto a = step_of(one), b = step_of(other);
+    if (!a || !b) return !a && !b;
+    return a->sum == b->sum && a->operand == b->operand &&
+           b->step == copy * sums_.of_single[a->sum].steps.size() + a->step;
   }
 
   bool step(Place place, std::vector<Place>& places) {
@@ -96,6 +121,7 @@ class Copies {
     const Statement& a = at(one);
     const Statement& b = at(other);
     if (m_.full_opcode(a) != m_.full_opcode(b) || a.operands.size() != b.operands.size()) return false;
+    if (!add_alike(one, other, copy)) return false;
     if (a.predicated != b.predicated || a.predicate_negated != b.predicate_negated) return false;
     if (a.predicated &&
         !are_same(one, std::string(m_.text(a.predicate)), other, std::string(m_.text(b.predicate)), copy))
@@ -108,6 +134,7 @@ class Copies {
   }
 
   [[nodiscard]] bool are_alike(uint32_t one, uint32_t other, size_t operand, uint32_t copy) const {
+    if (const auto sum = step_of(one); sum && sum->operand == operand) return true;
     const ptx::TokenRange a = at(one).operands[operand], b = at(other).operands[operand];
     const OperandUse use = operand_use(m_, at(one), operand);
     if (use != operand_use(m_, at(other), operand)) return false;
@@ -188,7 +215,8 @@ class Copies {
   }
 
   static std::optional<uint32_t> result_of(const ExprNode& n) {
-    const bool is_result = n.kind == ExprKind::Opaque && !is_iteration(n) && !is_index(n) && !is_count(n);
+    const bool is_result =
+        n.kind == ExprKind::Opaque && !is_iteration(n) && !is_index(n) && !is_count(n) && !is_base(n);
     return is_result ? std::optional(static_cast<uint32_t>(n.value)) : std::nullopt;
   }
   static bool is_plain(const Expr& e) {
@@ -201,6 +229,7 @@ class Copies {
   const ptx::Module& m_;
   const IterationLoop& single_;
   const IterationLoop& main_;
+  const WrittenOut& sums_;
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> copy_of_;  // instruction of main -> of single, which copy
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen_;
 };
@@ -209,33 +238,20 @@ class Copies {
 
 class Control {
  public:
-  Control(const Values& v, const LinearIndex& form, const Guard& guard)
-      : v_(v), m_(v.flow.module()), form_(form), guard_(guard) {}
+  Control(const Values& v, const LinearIndex& form, const Guard& guard, const BehindLoops& behind)
+      : v_(v), m_(v.flow.module()), form_(form), guard_(guard), behind_(behind) {}
 
   std::optional<WrittenOut> run(uint32_t block) {
-    if (v_.loops.all().size() != 2 || guard_.inclusive || !(guard_.index == LinearIndex::index(32)))
-      return std::nullopt;
-    const auto around = choice(block);
-    if (!around) return std::nullopt;
-    const auto copies = copies_by(*around);
-    if (!copies) return std::nullopt;
-    const auto [single_header, join] = ways(*around);
-    const Loop* const single = loop_at(single_header);
-    const auto last = choice(join);
-    if (single == nullptr || !last || !is_few(*last, *copies)) return std::nullopt;
-    const auto [main_header, end] = ways(*last);
-    const Loop* const main = loop_at(main_header);
-    const bool ends = main != nullptr && main != single && ends_at_once(v_.flow, end) &&
-                      ends_at_once(v_.flow, main->exits[0].to) && passes(single->exits[0].to) == passes(join);
-    if (!ends) return std::nullopt;
-    WrittenOut out;
-    out.single = std::make_unique<IterationLoop>(v_, form_, *single);
-    out.main = std::make_unique<IterationLoop>(v_, form_, *main, *copies, out.single.get());
-    const bool counts_down = is_counted_down(*out.single, *copies);
-    if (!counts_down || !out.main->handed_on().empty() || !out.main->ends_by(guard_)) return std::nullopt;
-    if (!Copies(v_, *out.single, *out.main).run()) return std::nullopt;
-    out.conditions = {around->comparison, last->comparison};
-    return out;
+    const Expr index = LinearIndex::index(32);
+    const bool is_plain = guard_.index == index || guard_.index == LinearIndex::base() + index;
+    if (v_.loops.all().size() < 2 || guard_.inclusive || !is_plain) return std::nullopt;
+    if (!behind_.block && v_.loops.all().size() != 2) return std::nullopt;
+    const auto first = choice(block);
+    if (!first) return std::nullopt;
+    const auto second = choice(ways(*first).second);
+    if (!second) return std::nullopt;
+    auto found = rest_first(*first, *second);
+    return found ? std::move(found) : rest_last(*first, *second);
   }
 
  private:
@@ -248,6 +264,81 @@ class Control {
   };
 
   [[nodiscard]] const BasicBlock& block(uint32_t b) const { return v_.flow.blocks()[b]; }
+
+  // The rest first: the first choice leads around the single iterations, the second one around the others.
+  [[nodiscard]] std::optional<WrittenOut> rest_first(const Choice& around, const Choice& last) const {
+    const auto copies = copies_by(around);
+    if (!copies || !is_few(last, *copies)) return std::nullopt;
+    const Loop* const single = loop_at(ways(around).first);
+    const Loop* const main = loop_at(ways(last).first);
+    if (!are_in_turn(single, main, around, last)) return std::nullopt;
+    WrittenOut out;
+    out.single = std::make_unique<IterationLoop>(v_, form_, *single);
+    out.main = std::make_unique<IterationLoop>(v_, form_, *main, *copies, out.single.get());
+    find_sums(out);
+    const bool counts = is_counted_down(*out.single, out.of_single, 1, left_over(*copies)) &&
+                        out.main->handed_on().size() == out.of_main.size() && out.main->ends_by(guard_);
+    return counts ? with_copies(std::move(out), around, last) : std::nullopt;
+  }
+
+  // The rest last: the first choice leads around the loop of several iterations.
+  [[nodiscard]] std::optional<WrittenOut> rest_last(const Choice& around, const Choice& last) const {
+    const auto copies = copies_by(last);
+    if (!copies || !is_few(around, *copies)) return std::nullopt;
+    const Loop* const main = loop_at(ways(around).first);
+    const Loop* const single = loop_at(ways(last).first);
+    if (!are_in_turn(main, single, around, last)) return std::nullopt;
+    WrittenOut out;
+    out.main = std::make_unique<IterationLoop>(v_, form_, *main, *copies);
+    out.single = std::make_unique<IterationLoop>(v_, form_, *single, 1, out.main.get());
+    find_sums(out);
+    const Expr all = more_iterations() + Expr::constant(1, 32), rest = left_over(*copies);
+    const bool counts = is_counted_down(*out.main, out.of_main, *copies, all - rest) &&
+                        is_counted_down(*out.single, out.of_single, 1, rest);
+    return counts ? with_copies(std::move(out), around, last) : std::nullopt;
+  }
+
+  // True if the first choice leads to one loop or around it, and the second choice behind it to the other
+  // one.
+  [[nodiscard]] bool are_in_turn(const Loop* one, const Loop* other, const Choice& first,
+                                 const Choice& second) const {
+    return one != nullptr && other != nullptr && one != other &&
+           passes(one->exits[0].to) == passes(ways(first).second) && is_behind(ways(second).second) &&
+           is_behind(other->exits[0].to);
+  }
+
+  [[nodiscard]] std::optional<WrittenOut> with_copies(WrittenOut out, const Choice& first,
+                                                      const Choice& second) const {
+    if (!Copies(v_, *out.single, *out.main, out).run()) return std::nullopt;
+    out.conditions = {first.comparison, second.comparison};
+    return out;
+  }
+
+  // True if threads that come to the block do nothing more in the loops.
+  [[nodiscard]] bool is_behind(uint32_t b) const {
+    if (!behind_.block) return ends_at_once(v_.flow, b);
+    for (size_t steps = 0; steps < v_.flow.blocks().size() && b != *behind_.block; ++steps) {
+      if (block(b).successors.size() != 1 || block(b).exits_function || v_.loops.depth(b) != 0) return false;
+      b = block(b).successors[0];
+    }
+    return b == *behind_.block;
+  }
+
+  static bool has_sum(const std::vector<Accumulator>& sums, uint32_t reg) {
+    return std::ranges::find(sums, reg, &Accumulator::reg) != sums.end();
+  }
+
+  // The sums that both loops hand on. A register that only one of them adds to is none.
+  void find_sums(WrittenOut& out) const {
+    if (!behind_.block) return;
+    for (const IterationLoop::HandedOn& handed_on : out.main->handed_on()) {
+      auto single = find_accumulator(v_, out.single->loop(), handed_on.reg);
+      auto main = find_accumulator(v_, out.main->loop(), handed_on.reg);
+      if (!single || !main || single->operation != main->operation) continue;
+      out.of_single.push_back(*std::move(single));
+      out.of_main.push_back(*std::move(main));
+    }
+  }
 
   // The block that threads come to from there without a choice: one that has a choice, or a loop's header.
   [[nodiscard]] uint32_t passes(uint32_t b) const {
@@ -318,10 +409,10 @@ class Control {
     return nullptr;
   }
 
-  // (bound - 1 - i) / n: the iterations, less one, of a thread that has any.
+  // (bound - 1 - index) / n: the iterations, less one, of a thread that has any.
   [[nodiscard]] Expr more_iterations() const {
     const Expr one = Expr::constant(1, 32);
-    return divide(guard_.bound - LinearIndex::index(32) - one, LinearIndex::count(32), Sign::Unsigned);
+    return divide(guard_.bound - guard_.index - one, LinearIndex::count(32), Sign::Unsigned);
   }
   [[nodiscard]] Expr left_over(uint32_t copies) const {
     return bit_and(more_iterations() + Expr::constant(1, 32), Expr::constant(copies - 1, 32));
@@ -343,23 +434,28 @@ class Control {
            last.right.as_constant() == copies - 1;
   }
 
-  // True if one register counts the remaining iterations down to 0.
-  [[nodiscard]] bool is_counted_down(const IterationLoop& single, uint32_t copies) const {
-    if (single.handed_on().size() != 1) return false;
-    const auto [reg, writer] = single.handed_on()[0];
-    const auto end = comparison(single.branch());
-    const auto when = single.stays_when();
+  // True if one register, which is no sum, counts the iterations down to 0, so many in a turn.
+  [[nodiscard]] bool is_counted_down(const IterationLoop& loop, const std::vector<Accumulator>& sums,
+                                     uint32_t step, const Expr& begin) const {
+    std::vector<IterationLoop::HandedOn> others;
+    for (const IterationLoop::HandedOn& handed_on : loop.handed_on()) {
+      if (!has_sum(sums, handed_on.reg)) others.push_back(handed_on);
+    }
+    if (others.size() != 1) return false;
+    const auto [reg, writer] = others[0];
+    const auto end = comparison(loop.branch());
+    const auto when = loop.stays_when();
     if (!end || !when || !(end->compare == ".ne" && *when) || end->right.as_constant() != 0U) return false;
     const Expr next = v_.symbolic.written(writer, reg);
     if (!next.known() || !(end->left == next) ||
-        !v_.dominance.dominates(v_.flow.instructions()[writer].block, single.loop().latches[0]))
+        !v_.dominance.dominates(v_.flow.instructions()[writer].block, loop.loop().latches[0]))
       return false;
-    const Expr before = next + Expr::constant(1, 32);
+    const Expr before = next + Expr::constant(step, 32);
     if (before->kind != ExprKind::Merged) return false;
     const auto reader = static_cast<uint32_t>(before->value);
     if (v_.registers.find(reader, before->name) != reg || reader != writer) return false;
-    return is_read_by(single, reg, {writer, single.condition().value_or(writer)}) &&
-           begins_with(reader, reg, writer, left_over(copies));
+    return is_read_by(loop, reg, {writer, loop.condition().value_or(writer)}) &&
+           begins_with(reader, reg, writer, begin);
   }
 
   // True if only these instructions of the loop read the register.
@@ -392,13 +488,14 @@ class Control {
   const ptx::Module& m_;
   const LinearIndex& form_;
   const Guard& guard_;
+  const BehindLoops behind_;
 };
 
 }  // namespace
 
 std::optional<WrittenOut> find_unrolled_loop(const Values& child, const LinearIndex& form, const Guard& guard,
-                                             uint32_t block) {
-  return Control(child, form, guard).run(block);
+                                             uint32_t block, const BehindLoops& behind) {
+  return Control(child, form, guard, behind).run(block);
 }
 
 }  // namespace klap::analysis

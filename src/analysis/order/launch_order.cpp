@@ -111,6 +111,22 @@ class OrderJudge {
     return compare(first, second, order_is_free, true);
   }
 
+  [[nodiscard]] std::optional<OrderConditions> own_reads(size_t a) const {
+    const Child& child = *children_[a];
+    if (!child.footprint.visible.empty()) return std::nullopt;
+    OrderConditions out;
+    for (const Access& read : child.accesses) {
+      for (const Access& change : child.accesses) {
+        if (!read.is->reads_only() || change.is->reads_only()) continue;
+        if (are_in_different_spaces(*read.is, *change.is)) continue;
+        const auto conditions = apart(read.memory, change.memory);
+        if (!conditions) return std::nullopt;
+        out.add(*conditions);
+      }
+    }
+    return out;
+  }
+
   [[nodiscard]] size_t size() const { return children_.size(); }
 
  private:
@@ -409,6 +425,8 @@ const OrderVerdict& LaunchOrder::of_pair(size_t a, size_t b) const {
 }
 
 OrderVerdict LaunchOrder::of_one_thread(size_t a, size_t b) const { return judge_->any_pair(a, b); }
+
+std::optional<OrderConditions> LaunchOrder::of_own_reads(size_t a) const { return judge_->own_reads(a); }
 
 OrderVerdict LaunchOrder::of_all() const {
   OrderVerdict out;

@@ -21,6 +21,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -77,6 +78,8 @@ class LaunchOrder {
   [[nodiscard]] OrderVerdict of_one_thread(size_t a, size_t b) const;
   // The verdict on all pairs by different threads together.
   [[nodiscard]] OrderVerdict of_all() const;
+  // The conditions under which no child by the launch at `a` reads what it changes itself; nothing if it may.
+  [[nodiscard]] std::optional<OrderConditions> of_own_reads(size_t a) const;
 
  private:
   std::unique_ptr<class OrderJudge> judge_;

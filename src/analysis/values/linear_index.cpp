@@ -9,6 +9,7 @@ namespace klap::analysis {
 namespace {
 
 constexpr uint64_t kMostThreads = uint64_t{1} << 41;  // 2^31 - 1 blocks of 1,024 threads
+constexpr uint64_t kMostBase = uint64_t{1} << 30;
 constexpr const char* kBlockSize[3] = {"ntid.x", "ntid.y", "ntid.z"};
 constexpr const char* kGridSize[3] = {"nctaid.x", "nctaid.y", "nctaid.z"};
 
@@ -23,15 +24,24 @@ bool take(std::vector<Expr>& factors, const Expr& factor) {
 
 }  // namespace
 
+LinearIndex LinearIndex::over_range(uint32_t base_offset) {
+  LinearIndex form(1, true);
+  form.base_offset_ = base_offset;
+  return form;
+}
+
 Expr LinearIndex::index(uint32_t bits) { return Expr::symbol("i", bits, kMostThreads); }
 
 Expr LinearIndex::count(uint32_t bits) { return Expr::symbol("n", bits, kMostThreads); }
+
+Expr LinearIndex::base() { return Expr::symbol("a", 32, kMostBase); }
 
 Expr LinearIndex::apply(const Expr& e) const { return one_row_ ? of_row(e) : fold_count(to_index(e)); }
 
 Expr LinearIndex::of_row(const Expr& e) const {
   const auto is = [](const Expr& part, const char* name) { return part == position(name, part->bits); };
   return substitute(e, [&](const Expr& part) -> std::optional<Expr> {
+    if (base_offset_ && part == Expr::parameter(*base_offset_, 32)) return base();
     if (is(part, "tid.x")) return convert(index(32), part->bits, Sign::Unsigned);
     if (is(part, "ntid.x")) return convert(count(32), part->bits, Sign::Unsigned);
     for (const char* const first : {"ctaid.x", "ctaid.y", "ctaid.z", "tid.y", "tid.z"}) {
@@ -88,6 +98,7 @@ Expr LinearIndex::fold_term(const Term& term, uint32_t bits) const {
 
 bool is_index(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "i"; }
 bool is_count(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "n"; }
+bool is_base(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "a"; }
 bool is_position(const ExprNode& n) { return n.kind == ExprKind::Special && n.name != "laneid"; }
 bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
 

@@ -5,8 +5,12 @@
 // all threads of the launch. Wrap-around is kept: a 32-bit index is the index modulo 2^32, as it is natively.
 //
 // Where it is known that a kernel is launched as one block of one row, %tid.x is the index, and %ntid.x the
-// number of threads.
+// number of threads. Such a kernel may walk over a range of elements that begins at one of its arguments.
+// That argument is then the base `a`, an integer of 32 bits that is not negative.
 #pragma once
+
+#include <cstdint>
+#include <optional>
 
 #include "analysis/expressions/expression.h"
 
@@ -16,9 +20,12 @@ class LinearIndex {
  public:
   explicit LinearIndex(uint32_t dimensions, bool one_row = false)
       : dimensions_(dimensions), one_row_(one_row) {}
+  // One block of one row, over a range that begins at the argument with that offset.
+  static LinearIndex over_range(uint32_t base_offset);
   [[nodiscard]] uint32_t dimensions() const { return dimensions_; }
   static Expr index(uint32_t bits);
   static Expr count(uint32_t bits);
+  static Expr base();
 
   // The expression in terms of the index and the number of threads, as far as it can be.
   [[nodiscard]] Expr apply(const Expr& e) const;
@@ -33,11 +40,14 @@ class LinearIndex {
 
   uint32_t dimensions_;
   bool one_row_;
+  std::optional<uint32_t> base_offset_;
 };
 
-// Parts of what apply() gives: the index, the number of threads, and a position that is neither.
+// Parts of what apply() gives: the index, the number of threads, the base, and a position that is none of
+// them.
 bool is_index(const ExprNode& n);
 bool is_count(const ExprNode& n);
+bool is_base(const ExprNode& n);
 bool is_position(const ExprNode& n);
 // The index or a position, which another thread has another one of.
 bool is_own_index(const ExprNode& n);

@@ -226,6 +226,7 @@ std::shared_ptr<const ptx::Module> record_template(
     options.push_back(fmt::format("-DKLAP_SERIAL_BLOCK={}u", shape.child_threads()));
   }
   add_split_iterations(options, shape);
+  if (shape.range) options.push_back(fmt::format("-DKLAP_PART_ELEMENTS={}u", shape.range->elements));
   return compiled("aggregate/record.cu", options);
 }
 

@@ -91,6 +91,7 @@ class Planner {
                           [&] { return may_run_in_place(planned, planned[i]); }};
       optimise(site);
     }
+    add_conditions_of_parts(planned);
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], rejections[i]);
     if (!rewritten) return;
     for (const Site* s : judge_.queue_order(planned)) {
@@ -98,6 +99,15 @@ class Planner {
       if (!rejections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
     }
     keep_order_otherwise(planned);
+  }
+
+  // What children that run as parts need holds for the launch of the parent, and so for all of its sites.
+  static void add_conditions_of_parts(std::vector<PlannedSite>& sites) {
+    analysis::OrderConditions conditions;
+    for (const PlannedSite& site : sites) {
+      if (site.shape.range) conditions.add(site.shape.range->conditions);
+    }
+    for (PlannedSite& site : sites) site.order.conditions.add(conditions);
   }
 
   // Where launches may overlap on conditions only, a second variant keeps their order where these do not

@@ -98,6 +98,16 @@ std::string order_text(const PlannedSite& planned) {
   return "";
 }
 
+// Notes on what it rests that children run as parts, if no text about their order says so.
+void note_parts(SiteRemark& remark, const PlannedSite& planned) {
+  if (!planned.shape.range || planned.shape.range->conditions.apart.empty()) return;
+  const std::string conditions = conditions_text(planned.shape.range->conditions);
+  const bool is_said = std::ranges::any_of(remark.notes, [&](const std::string& note) {
+    return note.find("in different allocations are") != std::string::npos;
+  });
+  if (!is_said) remark.notes.push_back("in parts" + conditions);
+}
+
 // Notes whether the order of the NULL stream is kept, and whether only one thread launches.
 void note_order(SiteRemark& remark, const PlannedSite& planned) {
   const Strategy& strategy = strategy_of(planned);
@@ -112,6 +122,7 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
   }
   if (strategy.keeps_all_orders() && !planned.order.conditions.apart.empty())
     remark.notes.push_back("without order" + conditions_text(planned.order.conditions));
+  note_parts(remark, planned);
   std::string note = by_one ? strategy.one_thread_note() : "";
   if (!note.empty()) remark.notes.push_back(std::move(note));
 }

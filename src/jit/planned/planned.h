@@ -63,8 +63,9 @@ struct PlannedSite {
   bool keeps_launches = false;
   std::optional<analysis::Thresholding> thresholding;  // those that are not recorded
   std::string not_thresholded;                         // why no more of them
-  std::string not_flat;    // why its children do not run thread by thread, where they might
-  std::string not_packed;  // why blocks of one warp have a consumer block each
+  std::string not_flat;         // why its children do not run thread by thread, where they might
+  std::string not_split_range;  // why its children do not run as parts of their ranges, where they might
+  std::string not_packed;       // why blocks of one warp have a consumer block each
   std::optional<analysis::Rejection>
       why_executed;  // what stands against all other strategies (aggregation.is_executed)
 };

@@ -22,6 +22,10 @@ transform::RecordingSite recording_site(const PlannedSite& site, const ptx::Modu
     out.pointers = site.shape.split()->pointers;
     out.at_launch = out.at_launch || site.shape.flat->bound->at_launch;
   }
+  if (site.shape.range) {
+    out.range = {site.shape.range->begin, site.shape.range->end};
+    out.at_launch = out.at_launch || site.shape.range->at_launch;
+  }
   out.thresholding = site.thresholding;
   out.child = site.child;
   out.block = site.shape.block;
@@ -84,7 +88,8 @@ std::string Recorded::plan_text(const PlannedSite& site) const {
 transform::RecordLayout QueuePerSite::packed_layout(const ptx::Module& child_module,
                                                     const PlannedSite& site) const {
   return transform::packed_layout(child_module, *site.child, *site.parent, *site.site,
-                                  site.aggregation.group_blocks, site.shape.split() != nullptr);
+                                  site.aggregation.group_blocks,
+                                  site.shape.split() != nullptr || site.shape.range.has_value());
 }
 
 Variant QueuePerSite::variant(const Plan& plan, std::span<const PlannedSite> sites,

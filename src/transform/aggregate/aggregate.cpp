@@ -92,6 +92,7 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   call.arguments = {numbered(kQueueRegister, number), site.grid[0], site.grid[1], site.grid[2]};
   if (!recording.bound.empty()) call.arguments.push_back(recording.bound);
   for (const std::string& pointer : recording.pointers) call.arguments.push_back(pointer);
+  for (const std::string& end : recording.range) call.arguments.push_back(end);
   const std::string once = numbered(kOnceRegister, number);
   const std::string is_first = numbered(kIsFirstPredicate, number);
   call.results = {{0, site.buffer}, {8, error}, {16, once}};

@@ -97,6 +97,35 @@ std::string count_threads_text(const std::string& prefix) {
       prefix);
 }
 
+// Gives the body the part of the child's range that belongs to its virtual block. The body is then the only
+// block of a grid, as the program launches it.
+std::string range_part_text(const Module& child_module, const Function& child,
+                            const analysis::RangeSplit& range, const std::string& prefix,
+                            InlineKernel& kernel) {
+  kernel.preloaded.clear();
+  std::string text;
+  const auto add_end = [&](uint32_t offset, const std::string& name) {
+    const std::vector<PreloadedArgument> reads = argument_reads(child_module, child, offset);
+    for (PreloadedArgument read : reads) {
+      read.name = name;
+      kernel.preloaded.push_back(read);
+    }
+    text += fmt::format("\t.reg .b32 {};\n", name);
+    return reads.empty() ? "" : load_preloaded(child, kernel.preloaded.back(), kernel);
+  };
+  const std::string begin = "%" + prefix + "begin", end = "%" + prefix + "end";
+  text += add_end(range.begin_offset, begin);
+  text += add_end(range.end_offset, end);
+  text += fmt::format(
+      "\t.reg .b32 %{0}next;\n\t.reg .pred %{0}more;\n\tmad.lo.s32 {1}, %{0}ctaid_x, {3}, {1};\n"
+      "\tadd.u32 %{0}next, %{0}ctaid_x, 1;\n\tsetp.lt.u32 %{0}more, %{0}next, %{0}nctaid_x;\n"
+      "\t@%{0}more add.s32 {2}, {1}, {3};\n",
+      prefix, begin, end, range.elements);
+  kernel.ctaid = {"0", "0", "0"};
+  kernel.nctaid = {"1", "1", "1"};
+  return text;
+}
+
 // The shared memory in which variables of several kernels lie over each other.
 constexpr char kOverlay[] = "klap_overlay";
 
@@ -149,6 +178,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
     vectors.at(i / 3)->at(i % 3) = name;
   }
   if (body.counts_barriers) text += count_threads_text(prefix);
+  if (shape.range) text += range_part_text(child_module, child, *shape.range, prefix, kernel);
   // The text behind the body is the template's again.
   return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
          lines.head(child_module, child) + "\n" + (sites == nullptr ? "" : sites->behind) + "\t}";

@@ -104,6 +104,15 @@ void flatten(ConsumerShape& shape, const analysis::Flattening& flattening) {
   shape.pack = 1;
 }
 
+void split_range(ConsumerShape& shape, const Module& module, const Function& child,
+                 const analysis::RangeSplit& split) {
+  constexpr uint32_t kWarp = 32;
+  const bool awaits_parent = shape.awaits_parent;
+  shape = consumer_shape(module, child, std::array<uint32_t, 3>{kWarp, 1, 1}, true, false);
+  shape.awaits_parent = awaits_parent;
+  shape.range = split;
+}
+
 bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block) {
   constexpr uint32_t kWarp = 32, kMostWarps = 32;
   if (block.shared_bytes() > analysis::kSharedLimit / kMostWarps) return false;

@@ -15,6 +15,7 @@
 #include "analysis/legality/sync_scope.h"
 #include "analysis/legality/warp_block.h"
 #include "analysis/optimise/flattening.h"
+#include "analysis/optimise/range_split.h"
 #include "analysis/optimise/straight_loops.h"
 #include "ptx/tree.h"
 #include "transform/text/record_layout.h"
@@ -96,6 +97,8 @@ struct ConsumerShape {
   bool split_all_iterations = false;  // then: a thread for each, however few there are
   // True if such a child runs as one block of as many threads.
   [[nodiscard]] bool in_one_row() const { return split() != nullptr && split()->one_row; }
+  // Set if children run as parts of their ranges. `block` is then that of a part.
+  std::optional<analysis::RangeSplit> range;
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] bool has_inherited_extents() const;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
@@ -131,6 +134,10 @@ void add_bodies(ConsumerShape& shape, const std::vector<ConsumerBody>& bodies, u
 
 // Makes the consumer one that runs children thread by thread.
 void flatten(ConsumerShape& shape, const analysis::Flattening& flattening);
+
+// Makes the consumer one that runs parts of children's ranges, each with a block of one warp.
+void split_range(ConsumerShape& shape, const ptx::Module& module, const ptx::Function& child,
+                 const analysis::RangeSplit& split);
 
 // Gives the consumer's block so many threads, if child blocks or their threads can share it and fill it. With
 // 0 the block stays as it is.

@@ -34,6 +34,7 @@ struct RecordingSite {
       false;  // `record` is templates/aggregate/record_sizes.cu; so for all sites of a parent, or none
   std::string bound = {};                  // operand: what flat.h compares indices with, where it is known
   std::vector<std::string> pointers = {};  // operands: what split_iterations.h compares, where it is asked
+  std::vector<std::string> range = {};     // operands: where the child's range begins and ends, if it is cut
   bool at_launch = false;  // described form: the record is made at the launch, as in the other form
   // Set if not all children are recorded. The record is then made at the launch, whatever the form.
   std::optional<analysis::Thresholding> thresholding = {};

@@ -160,10 +160,21 @@ class KernelSplicer final : public Splicer {
       if (variable.declaration != nullptr) around_[variable.declaration] = {"", "", true};
     }
     if (kernel.warp_block == nullptr) return;
-    for (const analysis::SharedVariable& variable : kernel.warp_block->variables)
-      around_[variable.declaration] = {"", declaration(variable), true};
+    for (const analysis::SharedVariable& variable : kernel.warp_block->variables) {
+      if (variable.declaration != nullptr) around_[variable.declaration] = {"", declaration(variable), true};
+    }
     for (const Statement* barrier : kernel.warp_block->barriers)
       around_[barrier] = {"", "\tbar.warp.sync 0xffffffff;\n", true};
+  }
+
+  // A block of one warp has parts of its own also of shared variables that the unit declares.
+  [[nodiscard]] std::string outer_declarations() const {
+    std::string text;
+    if (kernel_.warp_block == nullptr) return text;
+    for (const analysis::SharedVariable& variable : kernel_.warp_block->variables) {
+      if (variable.declaration == nullptr) text += declaration(variable);
+    }
+    return text;
   }
 
  private:
@@ -339,6 +350,7 @@ class KernelSplicer final : public Splicer {
     const std::string_view text = m_.text(token);
     if (parameter(text) != nullptr) throw unsupported(token);
     if (auto overlaid = overlaid_name(text)) return *overlaid;
+    if (has_part(text)) return prefixed(text);
     if (analysis::is_virtual_special_register(text)) {
       return virtual_register(text, token + 1);
     }
@@ -474,22 +486,41 @@ std::vector<PreloadedArgument> preloaded_arguments(const Module& module, const F
   return preloaded;
 }
 
+std::vector<PreloadedArgument> argument_reads(const Module& module, const Function& function,
+                                              uint32_t offset) {
+  std::vector<PreloadedArgument> reads;
+  const analysis::RegisterBits registers(module, function);
+  ptx::for_each_statement(function.body, [&](const Statement& s) {
+    if (s.kind != ptx::StatementKind::Instruction) return;
+    const auto read = parameter_read(module, function, registers, s);
+    if (!read || read->offset != offset) return;
+    if (std::ranges::none_of(reads, [&](const auto& other) { return is_same(other, *read); }))
+      reads.push_back(*read);
+  });
+  return reads;
+}
+
+std::string load_preloaded(const Function& function, const PreloadedArgument& preloaded,
+                           const InlineKernel& kernel) {
+  const auto p = std::ranges::find_if(function.parameters, [&](const ptx::Parameter& candidate) {
+    return preloaded.offset >= candidate.offset && preloaded.offset < candidate.offset + candidate.bytes;
+  });
+  const auto [base, at] = moved(function, kernel, *p, preloaded.offset - p->offset);
+  return fmt::format("\tld.{}{} {}, [{}+{}];\n", argument_space(kernel), preloaded.type, preloaded.name, base,
+                     at);
+}
+
 std::string load_preloaded(const Function& function, const InlineKernel& kernel) {
   std::string text;
-  for (const PreloadedArgument& preloaded : kernel.preloaded) {
-    const auto p = std::ranges::find_if(function.parameters, [&](const ptx::Parameter& candidate) {
-      return preloaded.offset >= candidate.offset && preloaded.offset < candidate.offset + candidate.bytes;
-    });
-    const auto [base, at] = moved(function, kernel, *p, preloaded.offset - p->offset);
-    text += fmt::format("\tld.{}{} {}, [{}+{}];\n", argument_space(kernel), preloaded.type, preloaded.name,
-                        base, at);
-  }
+  for (const PreloadedArgument& preloaded : kernel.preloaded)
+    text += load_preloaded(function, preloaded, kernel);
   return text;
 }
 
 std::string inline_kernel(const Module& module, const Function& function, const InlineKernel& kernel,
                           LineTables& lines) {
-  return "{\n" + KernelSplicer(module, function, kernel, lines).body() + "\t}";
+  KernelSplicer splicer(module, function, kernel, lines);
+  return "{\n" + splicer.outer_declarations() + splicer.body() + "\t}";
 }
 
 }  // namespace klap::transform

@@ -101,6 +101,12 @@ struct InlineKernel {
   Surroundings around;              // of statements of the body
   std::vector<UnrolledCopy> loops;  // of the body
 };
+// All different reads of the bytes from `offset` on, as they begin there. They have no names.
+std::vector<PreloadedArgument> argument_reads(const ptx::Module& module, const ptx::Function& function,
+                                              uint32_t offset);
+// Loads an argument into its register, which is declared elsewhere.
+std::string load_preloaded(const ptx::Function& function, const PreloadedArgument& preloaded,
+                           const InlineKernel& kernel);
 // Loads `kernel.preloaded` into their registers, which are declared elsewhere.
 std::string load_preloaded(const ptx::Function& function, const InlineKernel& kernel);
 

@@ -9,6 +9,7 @@
 #include "analysis/effects/waiting.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/stream_ownership.h"
+#include "analysis/optimise/block_sum.h"
 #include "analysis/synchronisation/barriers.h"
 #include "analysis/synchronisation/early_exit.h"
 #include "kernel.h"
@@ -45,6 +46,7 @@ TEST(Printers, TakeEveryGoldenFile) {
                                          [](const Site& site) { return site.get_call != nullptr; });
       EXPECT_EQ(print_barriers(facts).empty(), !has_place);
       EXPECT_EQ(print_launch_counts(facts).empty(), facts.sites.empty());
+      EXPECT_FALSE(print_range_sum(facts.values()).empty());
       static_cast<void>(print_memory_effects(facts));
       static_cast<void>(print_stream_ownership(facts));
       static_cast<void>(print_loop_termination(m, facts.flow, facts.data));

@@ -24,9 +24,18 @@ TEST(WarpBlock, TakesVariablesAndPlainBarriersOfItsOwn) {
   EXPECT_EQ("", why_not("", ".reg .b32 %r<2>;\n.shared .align 4 .b8 s[128];\nmov.u32 %r1, s;\nbar.sync 0;"));
 }
 
+// nvcc declares the variables of inlined functions there.
+TEST(WarpBlock, TakesVariablesOfTheUnit) {
+  EXPECT_EQ("",
+            why_not(".weak .shared .align 4 .b8 s[128];", ".reg .b32 %r<2>;\nmov.u32 %r1, s;\nbar.sync 0;"));
+}
+
 TEST(WarpBlock, SaysWhatItDoesNotKnow) {
-  EXPECT_THAT(why_not(".shared .align 4 .b8 s[128];", ".reg .b32 %r<2>;\nmov.u32 %r1, s;\nbar.sync 0;"),
-              HasSubstr("s is declared outside the child"));
+  EXPECT_THAT(
+      why_not(".extern .shared .align 4 .b8 s[];", ".reg .b32 %r<2>;\nld.shared.u32 %r1, [s];\nbar.sync 0;"),
+      testing::AnyOf(HasSubstr("s is declared outside the child in another form"), HasSubstr("(line")));
+  EXPECT_THAT(why_not(".shared .v4 .f32 s;", ".reg .b32 %r<2>;\nmov.u32 %r1, s;\nbar.sync 0;"),
+              HasSubstr("s is declared outside the child in another form"));
   EXPECT_THAT(why_not("", ".reg .b32 %r<2>;\n.shared .align 4 .b8 s[128];\nadd.u32 %r1, s, 4;\nbar.sync 0;"),
               HasSubstr("s is used in another form"));
   EXPECT_THAT(

@@ -33,7 +33,7 @@ CONFIGURATIONS = {
                      "KLAP_OPTIMISE": "+preload_arguments,split_iterations=all,unroll=8", "KLAP_COUNT_CHILDREN": "0"},
     # Without what is on by itself.
     "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
-                  "KLAP_OPTIMISE": "-double_buffer,-split_iterations,-batch_items,-flatten,-unroll,-occupancy"},
+                  "KLAP_OPTIMISE": "-double_buffer,-split_iterations,-split_ranges,-batch_items,-flatten,-unroll,-occupancy"},
     "device": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "device"},
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},

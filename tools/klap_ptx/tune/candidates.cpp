@@ -30,6 +30,7 @@ const std::vector<Candidate>& candidates() {
                                              {"KLAP_OPTIMISE", "optimise", "-flatten"},
                                              {"KLAP_OPTIMISE", "optimise", "-occupancy"},
                                              {"KLAP_OPTIMISE", "optimise", "-pack_blocks"},
+                                             {"KLAP_OPTIMISE", "optimise", "-split_ranges"},
                                              {"KLAP_PROMOTION", "promotion", "PA"},
                                              {"KLAP_PROMOTION", "promotion", "PAO"}};
   return all;

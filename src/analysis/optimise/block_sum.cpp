@@ -1,0 +1,774 @@
+#include "analysis/optimise/block_sum.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "analysis/expressions/expression_arithmetic.h"
+#include "analysis/graph/dataflow.h"
+#include "analysis/legality/warp_block.h"
+#include "analysis/optimise/accumulators.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Module;
+using ptx::Statement;
+
+constexpr uint32_t kWarp = 32;
+constexpr uint64_t kMostSteps = 4'000'000;
+
+// A value of a thread: an integer expression, or a sum of threads' sums, or half of the bits of one. With
+// neither it is not known, and nothing may depend on it.
+struct Value {
+  enum class Part : uint8_t { Whole, Low, High };
+  Expr number;
+  std::optional<size_t> sum;  // into the table of sums
+  Part part = Part::Whole;
+};
+
+// Sums of threads by one operation. For each sum of the loop and each thread it has how often that takes
+// part: 0, 1 or more often (2).
+struct SumOf {
+  std::string operation;
+  std::vector<uint8_t> times;
+};
+
+std::vector<uint8_t> both(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+  std::vector<uint8_t> out(a.size());
+  for (size_t k = 0; k < a.size(); ++k) out[k] = static_cast<uint8_t>(std::min(2, a[k] + b[k]));
+  return out;
+}
+
+// Ends the run with a reason.
+struct Refused {
+  std::string why;
+};
+
+enum class State : uint8_t { Runs, AtShuffle, AtWarpBarrier, AtBlockBarrier, Done };
+
+struct Thread {
+  uint32_t next = 0;  // instruction
+  State state = State::Runs;
+  std::vector<Value> registers;
+};
+
+// An access to shared memory, with the barriers that its thread has passed.
+struct Touch {
+  uint32_t thread = 0, block_barriers = 0, warp_barriers = 0;
+};
+
+struct Cell {
+  uint32_t bytes = 0;
+  Value value;
+  Touch writer;
+  std::vector<Touch> readers;
+};
+
+using Place = std::pair<std::string, int64_t>;  // a variable and an offset in it
+
+class Block {
+ public:
+  Block(const Values& values, const RangeLoop& loop, uint32_t threads)
+      : v_(values),
+        m_(values.flow.module()),
+        flow_(values.flow),
+        loop_(loop),
+        variables_(shared_variables()),
+        threads_(threads),
+        warp_barriers_(threads / kWarp) {
+    for (Thread& thread : threads_) thread.registers.resize(v_.registers.all().size());
+  }
+
+  BlockSum run() {
+    BlockSum out;
+    try {
+      while (!is_done()) {
+        for (uint32_t t = 0; t < threads_.size(); ++t) {
+          while (threads_[t].state == State::Runs) step(t);
+        }
+        if (!meet()) throw Refused{"its threads wait for each other in a way that is not known"};
+      }
+      out.additions = additions();
+    } catch (const Refused& refused) {
+      out.why_not = refused.why;
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
+  [[nodiscard]] Refused refused(uint32_t i, const std::string& why) const {
+    return Refused{fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why)};
+  }
+  [[nodiscard]] bool is_done() const {
+    return std::ranges::all_of(threads_, [](const Thread& t) { return t.state == State::Done; });
+  }
+
+  // ---- operands ----
+
+  [[nodiscard]] static uint32_t bits_of(const std::string& type) { return 8 * ptx::type_bytes(type); }
+  // The type by which an instruction computes, and that of its first source where `cvt` has two.
+  [[nodiscard]] std::string type_of(const Statement& s) const {
+    return s.modifiers.empty() ? "" : std::string(m_.text(s.modifiers.last - 1));
+  }
+
+  Value read(uint32_t t, uint32_t i, const std::string& word, uint32_t bits) {
+    if (const auto special = special_register(t, word)) return {Expr::constant(*special, bits), {}, {}};
+    const uint32_t reg = v_.registers.find(i, word);
+    if (reg != VirtualRegisters::kNone) return threads_[t].registers[reg];
+    if (word.starts_with("0f") || word.starts_with("0d"))
+      return {Expr::constant(std::stoull(word.substr(2), nullptr, 16), bits), {}, {}};
+    if (const auto literal = literal_of(word)) return {Expr::constant(*literal, bits), {}, {}};
+    if (variables_.contains(word)) return {Expr::address(word, bits), {}, {}};
+    throw refused(i, "has an operand that is not known: " + word);
+  }
+  Value read(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
+    const std::vector<std::string> words = components(m_, at(i).operands[operand]);
+    if (words.size() != 1) throw refused(i, "has a vector that is not known");
+    return read(t, i, words[0], bits);
+  }
+  Expr number(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
+    const Value value = read(t, i, operand, bits);
+    if (value.sum || !value.number.known() || value.number->bits == bits)
+      return value.sum ? Expr() : value.number;
+    return convert(value.number, bits, Sign::Unsigned);
+  }
+  uint64_t constant(uint32_t t, uint32_t i, size_t operand) {
+    const auto value = number(t, i, operand, 32).as_constant();
+    if (!value) throw refused(i, "goes by a value that is not known");
+    return *value;
+  }
+
+  static std::optional<uint64_t> literal_of(std::string_view text) {
+    const bool is_negative = text.starts_with('-');
+    const auto value = ptx::integer_value(is_negative ? text.substr(1) : text);
+    if (!value) return std::nullopt;
+    return is_negative ? uint64_t{0} - static_cast<uint64_t>(*value) : static_cast<uint64_t>(*value);
+  }
+
+  // The block is the only one, and has one row.
+  [[nodiscard]] std::optional<uint64_t> special_register(uint32_t t, const std::string& name) const {
+    if (name == "%tid.x") return t;
+    if (name == "%ntid.x") return threads_.size();
+    if (name == "%laneid") return t % kWarp;
+    for (const char* const zero : {"%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"}) {
+      if (name == zero) return 0;
+    }
+    for (const char* const one : {"%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z"}) {
+      if (name == one) return 1;
+    }
+    return std::nullopt;
+  }
+
+  // The shared variables of a known size that the kernel may name, with their bytes.
+  [[nodiscard]] std::map<std::string, uint32_t, std::less<>> shared_variables() const {
+    std::map<std::string, uint32_t, std::less<>> out;
+    const auto add = [&](ptx::TokenRange declaration) {
+      if (const auto variable = read_shared_variable(m_, declaration)) out[variable->name] = variable->bytes;
+    };
+    for (const ptx::Variable& variable : m_.variables) {
+      if (variable.space == ".shared" && !variable.declaration.empty() && variable.range == 0)
+        add(variable.declaration);
+    }
+    ptx::for_each_statement(flow_.function().body, [&](const Statement& s) {
+      if (s.kind == ptx::StatementKind::Directive && m_.is(s.head, ".shared")) add(s.tokens);
+    });
+    return out;
+  }
+
+  void write(uint32_t t, uint32_t i, const std::string& word, Value value) {
+    if (word == "_") return;
+    const uint32_t reg = v_.registers.find(i, word);
+    if (reg == VirtualRegisters::kNone) throw refused(i, "has a result that is not known");
+    threads_[t].registers[reg] = std::move(value);
+  }
+  void write(uint32_t t, uint32_t i, Value value) {
+    const std::vector<std::string> words = components(m_, at(i).operands[0]);
+    if (words.size() != 1) throw refused(i, "has several results");
+    write(t, i, words[0], std::move(value));
+  }
+
+  // ---- steps ----
+
+  void step(uint32_t t) {
+    Thread& thread = threads_[t];
+    const uint32_t i = thread.next;
+    if (++steps_ > kMostSteps) throw refused(i, "is run too often");
+    if (i == loop_.branch) return enter(t);
+    const Statement& s = at(i);
+    const std::string_view opcode = m_.text(s.head);
+    if (s.predicated && !holds(t, i)) return go_on(t, i);
+    if (opcode == "bra") {
+      const BasicBlock& block = flow_.blocks()[flow_.instructions()[i].block];
+      return go_to(t, block.successors.at(0));
+    }
+    if (opcode == "ret" || opcode == "exit") {
+      thread.state = State::Done;
+      return;
+    }
+    if (waits(t, i)) return;
+    execute(t, i);
+    go_on(t, i);
+  }
+
+  // The sums are symbols from here on; other registers of the loop are not read (range_loop.h).
+  void enter(uint32_t t) {
+    for (const uint32_t b : loop_.blocks) {
+      for (uint32_t i = flow_.blocks()[b].first; i < flow_.blocks()[b].last; ++i) {
+        for (const Access& access : v_.registers.accesses(i)) {
+          if (access.written) threads_[t].registers[access.reg] = {};
+        }
+      }
+    }
+    for (size_t sum = 0; sum < loop_.sums.size(); ++sum) {
+      std::vector<uint8_t> times(loop_.sums.size() * threads_.size());
+      times[sum * threads_.size() + t] = 1;
+      sums_.push_back({loop_.sums[sum].operation, std::move(times)});
+      threads_[t].registers[loop_.sums[sum].reg] = {Expr(), sums_.size() - 1, {}};
+    }
+    go_to(t, loop_.behind);
+  }
+
+  bool holds(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const Value value = read(t, i, std::string(m_.text(s.predicate)), 32);
+    const auto known = value.number.known() ? value.number.as_constant() : std::nullopt;
+    if (!known) throw refused(i, "goes by a value that is not known");
+    return (*known != 0) != s.predicate_negated;
+  }
+
+  void go_on(uint32_t t, uint32_t i) {
+    const BasicBlock& block = flow_.blocks()[flow_.instructions()[i].block];
+    if (i + 1 < block.last) {
+      threads_[t].next = i + 1;
+    } else if (i + 1 == flow_.instructions().size()) {
+      threads_[t].state = State::Done;
+    } else {
+      go_to(t, flow_.instructions()[i + 1].block);
+    }
+  }
+  void go_to(uint32_t t, uint32_t block) {
+    if (block == 0 || loop_.blocks.contains(block)) throw Refused{"its threads come back to the loop"};
+    threads_[t].next = flow_.blocks()[block].first;
+  }
+
+  // True for an instruction at which threads meet: they go on together (meet()).
+  bool waits(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const std::string_view opcode = m_.text(s.head);
+    const bool is_barrier = opcode == "bar" || opcode == "barrier";
+    if (!is_barrier && opcode != "shfl" && opcode != "redux") return false;
+    if (s.predicated) throw refused(i, "is for some of the threads");
+    if (!m_.has_modifier(s, ".sync")) throw refused(i, "is not known");
+    if (is_barrier && m_.has_modifier(s, ".warp")) {
+      check_mask(t, i, 0);
+      threads_[t].state = State::AtWarpBarrier;
+    } else if (is_barrier) {
+      if (s.operands.size() != 1 || constant(t, i, 0) != 0) throw refused(i, "is for some of the threads");
+      threads_[t].state = State::AtBlockBarrier;
+    } else {
+      check_mask(t, i, s.operands.size() - 1);
+      threads_[t].state = State::AtShuffle;
+    }
+    return true;
+  }
+  void check_mask(uint32_t t, uint32_t i, size_t operand) {
+    if (static_cast<uint32_t>(constant(t, i, operand)) != ~0U) throw refused(i, "is for some of the lanes");
+  }
+
+  // ---- threads that meet ----
+
+  bool meet() {
+    bool any = false;
+    for (uint32_t warp = 0; warp < warp_barriers_.size(); ++warp) {
+      const uint32_t first = warp * kWarp;
+      if (!are_all_at(first, first + kWarp, threads_[first].state)) continue;
+      const uint32_t i = threads_[first].next;
+      if (threads_[first].state == State::AtShuffle) {
+        exchange(first, i);
+      } else if (threads_[first].state == State::AtWarpBarrier) {
+        ++warp_barriers_[warp];
+      } else {
+        continue;
+      }
+      any = true;
+      release(first, first + kWarp);
+    }
+    if (!any && are_all_at(0, static_cast<uint32_t>(threads_.size()), State::AtBlockBarrier)) {
+      ++block_barriers_;
+      release(0, static_cast<uint32_t>(threads_.size()));
+      any = true;
+    }
+    return any || is_done();
+  }
+  [[nodiscard]] bool are_all_at(uint32_t first, uint32_t last, State state) const {
+    for (uint32_t t = first; t < last; ++t) {
+      if (threads_[t].state != state || threads_[t].next != threads_[first].next) return false;
+    }
+    return true;
+  }
+  void release(uint32_t first, uint32_t last) {
+    for (uint32_t t = first; t < last; ++t) {
+      threads_[t].state = State::Runs;
+      go_on(t, threads_[t].next);
+    }
+  }
+
+  void exchange(uint32_t first, uint32_t i) {
+    if (m_.is(at(i).head, "redux")) return reduce(first, i);
+    std::array<Value, kWarp> given;
+    for (uint32_t lane = 0; lane < kWarp; ++lane) given[lane] = read(first + lane, i, 1, 32);
+    const Statement& s = at(i);
+    for (uint32_t lane = 0; lane < kWarp; ++lane) {
+      const uint32_t t = first + lane;
+      const auto b = static_cast<uint32_t>(constant(t, i, 2)), c = static_cast<uint32_t>(constant(t, i, 3));
+      const auto [from, is_there] = source_lane(s, lane, b & 31, c);
+      std::vector<std::string> results;
+      for (uint32_t token = s.operands[0].first; token < s.operands[0].last; ++token) {
+        if (!m_.is(token, "|")) results.emplace_back(m_.text(token));
+      }
+      write(t, i, results.at(0), given.at(from));
+      if (results.size() > 1) write(t, i, results[1], {Expr::constant(is_there ? 1 : 0, 32), {}, {}});
+    }
+  }
+  // The lane that `shfl` reads, and its predicate, as the PTX manual has it.
+  [[nodiscard]] std::pair<uint32_t, bool> source_lane(const Statement& s, uint32_t lane, uint32_t b,
+                                                      uint32_t c) const {
+    const uint32_t clamp = c & 31, segment = (c >> 8) & 31;
+    const uint32_t most = (lane & segment) | (clamp & ~segment), least = lane & segment;
+    int32_t from = 0;
+    bool is_there = false;
+    if (m_.has_modifier(s, ".up")) {
+      from = static_cast<int32_t>(lane) - static_cast<int32_t>(b);
+      is_there = from >= static_cast<int32_t>(most);
+    } else {
+      if (m_.has_modifier(s, ".down")) from = static_cast<int32_t>(lane + b);
+      if (m_.has_modifier(s, ".bfly")) from = static_cast<int32_t>(lane ^ b);
+      if (m_.has_modifier(s, ".idx")) from = static_cast<int32_t>(least | (b & ~segment));
+      is_there = from <= static_cast<int32_t>(most);
+    }
+    return {is_there ? static_cast<uint32_t>(from) : lane, is_there};
+  }
+
+  // `redux.sync.add.s32 d, a, mask`
+  void reduce(uint32_t first, uint32_t i) {
+    const Statement& s = at(i);
+    const std::string operation = operation_of(s);
+    Value all;
+    for (uint32_t lane = 0; lane < kWarp; ++lane) {
+      const Value mine = read(first + lane, i, 1, 32);
+      if (operation.empty() || !mine.sum) throw refused(i, "has an operand that is no sum");
+      all = lane == 0 ? mine : add(operation, all, mine).value_or(Value());
+    }
+    if (!all.sum || sums_[*all.sum].operation != operation) throw refused(i, "is another operation");
+    for (uint32_t lane = 0; lane < kWarp; ++lane) write(first + lane, i, all);
+  }
+
+  // ---- instructions ----
+
+  // "add.i32" of `add.s32`, `atom.global.add.u32` and the like: of the last type and the modifier or opcode
+  // that names an operation.
+  [[nodiscard]] std::string operation_of(const Statement& s) const {
+    const std::string type = type_of(s);
+    for (uint32_t token = s.modifiers.first; token + 1 < s.modifiers.last; ++token) {
+      const std::string found = commuting_operation(m_.text(token).substr(1), type);
+      if (!found.empty()) return found;
+    }
+    return "";
+  }
+
+  // The sum of two sums, or of a sum and what adds nothing; nothing if that is not known.
+  std::optional<Value> add(const std::string& operation, const Value& a, const Value& b) {
+    if (operation.empty() || a.part != Value::Part::Whole || b.part != Value::Part::Whole)
+      return std::nullopt;
+    for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+      if (!one->sum && is_zero(*one) && other->sum && sums_[*other->sum].operation == operation &&
+          !is_idempotent(operation))
+        return *other;
+    }
+    if (!a.sum || !b.sum || sums_[*a.sum].operation != operation || sums_[*b.sum].operation != operation)
+      return std::nullopt;
+    sums_.push_back({operation, both(sums_[*a.sum].times, sums_[*b.sum].times)});
+    return Value{Expr(), sums_.size() - 1, {}};
+  }
+
+  void execute(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const std::string_view opcode = m_.text(s.head);
+    if (opcode == "mov") return move(t, i);
+    if (opcode == "ld") return load(t, i);
+    if (opcode == "st") return store(t, i);
+    if (opcode == "atom" || opcode == "red") return add_to_memory(t, i);
+    if (opcode == "setp") return compare(t, i);
+    if (opcode == "selp") return write(t, i, read(t, i, holds_operand(t, i, 3) ? 1 : 2, bits_of(type_of(s))));
+    if (opcode == "membar" || opcode == "fence") return;
+    if (is_addition_of_sums(t, i)) return;
+    write(t, i, {arithmetic(t, i), {}, {}});
+  }
+
+  static bool is_zero(const Value& value) { return value.number.known() && value.number.as_constant() == 0U; }
+
+  bool holds_operand(uint32_t t, uint32_t i, size_t operand) {
+    const auto known = number(t, i, operand, 32).as_constant();
+    if (!known) throw refused(i, "goes by a value that is not known");
+    return *known != 0;
+  }
+
+  bool is_addition_of_sums(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    if (s.operands.size() != 3) return false;
+    const std::string type = type_of(s);
+    for (uint32_t token = s.modifiers.first; token + 1 < s.modifiers.last; ++token) {
+      if (!m_.is(token, ".rn") && !m_.is(token, ".ftz")) return false;
+    }
+    const std::string operation = commuting_operation(m_.text(s.head), type);
+    if (operation.empty()) return false;
+    const Value a = read(t, i, 1, bits_of(type)), b = read(t, i, 2, bits_of(type));
+    const bool are_zeros = !a.sum && !b.sum && is_zero(a) && is_zero(b);  // also of floating-point numbers
+    if (are_zeros) write(t, i, a);
+    if (!a.sum && !b.sum) return are_zeros;
+    write(t, i, add(operation, a, b).value_or(Value()));
+    return true;
+  }
+
+  void move(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const std::string type = type_of(s);
+    const std::vector<std::string> to = components(m_, s.operands[0]), from = components(m_, s.operands[1]);
+    const uint32_t bits = type == ".pred" ? 32 : bits_of(type);
+    if (to.size() == 1 && from.size() == 1) return write(t, i, to[0], read(t, i, from[0], bits));
+    if (bits != 64 || to.size() + from.size() != 3) throw refused(i, "is not known");
+    if (to.size() == 2) {
+      const Value whole = read(t, i, from[0], bits);
+      write(t, i, to[0], half(whole, Value::Part::Low));
+      write(t, i, to[1], half(whole, Value::Part::High));
+      return;
+    }
+    const Value low = read(t, i, from[0], 32), high = read(t, i, from[1], 32);
+    const bool is_whole =
+        low.sum && low.sum == high.sum && low.part == Value::Part::Low && high.part == Value::Part::High;
+    const bool are_zeros = !low.sum && !high.sum && is_zero(low) && is_zero(high);
+    if (are_zeros) return write(t, i, to[0], {Expr::constant(0, bits), {}, {}});
+    write(t, i, to[0], is_whole ? Value{Expr(), low.sum, {}} : Value());
+  }
+  static Value half(const Value& whole, Value::Part part) {
+    if (whole.sum && whole.part == Value::Part::Whole) return {Expr(), whole.sum, part};
+    const auto number = !whole.sum && whole.number.known() ? whole.number.as_constant() : std::nullopt;
+    if (!number) return {};
+    constexpr uint32_t kHalf = 32;
+    return {
+        Expr::constant(part == Value::Part::Low ? *number & 0xffffffffU : *number >> kHalf, kHalf), {}, {}};
+  }
+
+  // Arithmetic on integers; unknown if an operand is, or if the instruction is none of these.
+  Expr arithmetic(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const std::string opcode(m_.text(s.head));
+    const std::string type = type_of(s);
+    if (opcode == "cvta") return converted_address(t, i);
+    if (opcode == "cvt") return converted(t, i);
+    const bool is_predicate = type == ".pred";
+    const uint32_t bits = is_predicate ? 32 : bits_of(type);
+    const Sign sign = type.starts_with(".s") ? Sign::Signed : Sign::Unsigned;
+    if (bits != 32 && bits != 64) return Expr();
+    if (type.starts_with(".f")) return Expr();
+    const bool is_wide = m_.has_modifier(s, ".wide"), has_part = is_wide || m_.has_modifier(s, ".lo");
+    for (uint32_t token = s.modifiers.first; token + 1 < s.modifiers.last; ++token) {
+      if (!m_.is(token, ".wide") && !m_.is(token, ".lo")) return Expr();
+    }
+    const auto in = [&](size_t operand) { return number(t, i, operand, bits); };
+    if (opcode == "add") return in(1) + in(2);
+    if (opcode == "sub") return in(1) - in(2);
+    if ((opcode == "mul" || opcode == "mad") && has_part) {
+      const auto factor = [&](size_t operand) {
+        return is_wide ? convert(in(operand), 2 * bits, sign) : in(operand);
+      };
+      const Expr product = factor(1) * factor(2);
+      return opcode == "mul" ? product : product + number(t, i, 3, is_wide ? 2 * bits : bits);
+    }
+    if (opcode == "shl") return shift_left(in(1), number(t, i, 2, 32));
+    if (opcode == "shr") return shift_right(in(1), number(t, i, 2, 32), sign);
+    if (opcode == "and") return bit_and(in(1), in(2));
+    if (opcode == "or") return bit_or(in(1), in(2));
+    if (opcode == "xor") return bit_xor(in(1), in(2));
+    if (opcode == "min") return minimum(in(1), in(2), sign);
+    if (opcode == "max") return maximum(in(1), in(2), sign);
+    if (opcode == "div") return divide(in(1), in(2), sign);
+    if (opcode == "rem") return remainder(in(1), in(2), sign);
+    if (opcode == "neg") return -in(1);
+    if (opcode == "not")
+      return is_predicate ? Expr::constant(1, bits) - in(1) : -in(1) - Expr::constant(1, bits);
+    return Expr();
+  }
+  // `cvta.to.global.u64 d, a`
+  Expr converted_address(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const uint32_t bits = bits_of(type_of(s));
+    for (const std::string space : {"global", "shared", "const", "local"}) {
+      if (!m_.has_modifier(s, "." + space)) continue;
+      const Expr from = number(t, i, 1, bits);
+      return m_.has_modifier(s, ".to") ? from_generic(from, space) : to_generic(from, space);
+    }
+    return Expr();
+  }
+  Expr converted(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    if (s.modifiers.size() != 2) return Expr();
+    const std::string to(m_.text(s.modifiers.first)), from = type_of(s);
+    const uint32_t bits = bits_of(to);
+    const bool is_integer = !to.starts_with(".f") && !from.starts_with(".f") && (bits == 32 || bits == 64) &&
+                            (bits_of(from) == 32 || bits_of(from) == 64);
+    if (!is_integer) return Expr();
+    return convert(number(t, i, 1, bits_of(from)), bits,
+                   from.starts_with(".s") ? Sign::Signed : Sign::Unsigned);
+  }
+
+  // `setp.lt.s32 p, a, b`
+  void compare(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const std::string type = type_of(s);
+    const uint32_t bits = bits_of(type);
+    const bool is_plain = s.modifiers.size() == 2 && s.operands.size() == 3 && s.operands[0].size() == 1 &&
+                          (bits == 32 || bits == 64) && !type.starts_with(".f");
+    if (!is_plain) return write_unknown(t, i);
+    const auto a = number(t, i, 1, bits).as_constant(), b = number(t, i, 2, bits).as_constant();
+    if (!a || !b) return write_unknown(t, i);
+    const bool is_signed = type.starts_with(".s");
+    const auto as_signed = [&](uint64_t value) {
+      return bits == 32 ? static_cast<int64_t>(static_cast<int32_t>(value)) : static_cast<int64_t>(value);
+    };
+    const bool less = is_signed ? as_signed(*a) < as_signed(*b) : *a < *b;
+    const std::string_view how = m_.text(s.modifiers.first);
+    std::optional<bool> result;
+    if (how == ".eq") result = *a == *b;
+    if (how == ".ne") result = *a != *b;
+    if (how == ".lt" || how == ".lo") result = less;
+    if (how == ".ge" || how == ".hs") result = !less;
+    if (how == ".le" || how == ".ls") result = less || *a == *b;
+    if (how == ".gt" || how == ".hi") result = !less && *a != *b;
+    if (!result) return write_unknown(t, i);
+    write(t, i, {Expr::constant(*result ? 1 : 0, 32), {}, {}});
+  }
+  void write_unknown(uint32_t t, uint32_t i) {
+    for (const Access& access : v_.registers.accesses(i)) {
+      if (access.written) threads_[t].registers[access.reg] = {};
+    }
+  }
+
+  // ---- memory ----
+
+  // The base and the offset of `[base+offset]`.
+  Expr address(uint32_t t, uint32_t i, size_t operand) {
+    const ptx::TokenRange range = at(i).operands[operand];
+    const uint32_t last = range.last - 1;
+    if (!m_.is(range.first, "[") || !m_.is(last, "]")) throw refused(i, "has an address that is not known");
+    const std::string base(m_.text(range.first + 1));
+    int64_t offset = 0;
+    if (range.first + 2 != last) {
+      std::string text;
+      for (uint32_t token = range.first + 2; token < last; ++token) text += m_.text(token);
+      if (text.starts_with("+")) text = text.substr(1);
+      const auto value = literal_of(text);
+      if (!value) throw refused(i, "has an address that is not known");
+      offset = static_cast<int64_t>(*value);
+    }
+    const uint32_t reg = v_.registers.find(i, base);
+    const uint32_t bits = reg == VirtualRegisters::kNone ? 32 : bits_of(std::string(v_.registers[reg].type));
+    const Value value = read(t, i, base, bits);
+    if (value.sum || !value.number.known()) throw refused(i, "has an address that is not known");
+    return value.number + Expr::constant(static_cast<uint64_t>(offset), value.number->bits);
+  }
+
+  Place shared_place(uint32_t t, uint32_t i, size_t operand) {
+    const Expr where = address(t, i, operand);
+    Place place;
+    for (const Term& term : terms_of(where)) {
+      if (term.factors.empty()) {
+        place.second = where->bits == 32 ? static_cast<int32_t>(term.coefficient)
+                                         : static_cast<int64_t>(term.coefficient);
+      } else if (term.coefficient == 1 && term.factors.size() == 1 && place.first.empty() &&
+                 term.factors[0]->kind == ExprKind::Address) {
+        place.first = term.factors[0]->name;
+      } else {
+        throw refused(i, "has an address that is not known");
+      }
+    }
+    if (place.first.empty()) throw refused(i, "has an address that is not known");
+    const int64_t end = place.second + static_cast<int64_t>(ptx::type_bytes(type_of(at(i))));
+    if (place.second < 0 || end > static_cast<int64_t>(variables_.find(place.first)->second))
+      throw refused(i, "reaches beyond its variable");
+    return place;
+  }
+
+  // True if the modifiers are a space, a type, and nothing else of note.
+  [[nodiscard]] bool is_plain_access(const Statement& s, std::string_view space) const {
+    for (uint32_t token = s.modifiers.first; token + 1 < s.modifiers.last; ++token) {
+      if (!m_.is(token, space) && !m_.is(token, ".volatile") && !m_.is(token, ".weak")) return false;
+    }
+    return m_.has_modifier(s, space);
+  }
+
+  void load(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    if (const auto offset = v_.symbolic.parameter_offset(i)) return load_parameters(t, i, *offset);
+    if (!is_plain_access(s, ".shared") || components(m_, s.operands[0]).size() != 1)
+      throw refused(i, "stands outside the loop");
+    const Place place = shared_place(t, i, 1);
+    const auto cell = shared_.find(place);
+    if (cell == shared_.end() || cell->second.bytes != ptx::type_bytes(type_of(s)))
+      throw refused(i, "reads what no thread has written");
+    check_apart(i, t, cell->second.writer);
+    cell->second.readers.push_back(touch(t));
+    write(t, i, cell->second.value);
+  }
+
+  // The ends of the range are not known: another block may have others.
+  void load_parameters(uint32_t t, uint32_t i, uint32_t offset) {
+    const Statement& s = at(i);
+    const uint32_t bytes = ptx::type_bytes(type_of(s));
+    for (const std::string& word : components(m_, s.operands[0])) {
+      const bool is_end =
+          std::ranges::any_of(std::array{loop_.begin_offset, loop_.end_offset},
+                              [&](uint32_t end) { return offset < end + 4 && end < offset + bytes; });
+      const bool is_number = bytes == 4 || bytes == 8;
+      write(t, i, word, {is_end || !is_number ? Expr() : Expr::parameter(offset, 8 * bytes), {}, {}});
+      offset += bytes;
+    }
+  }
+
+  void store(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    if (!is_plain_access(s, ".shared") || components(m_, s.operands[1]).size() != 1)
+      throw refused(i, "stands outside the loop");
+    const Place place = shared_place(t, i, 0);
+    const uint32_t bytes = ptx::type_bytes(type_of(s));
+    Cell& cell = cell_at(i, place, bytes);
+    if (cell.bytes != 0) check_apart(i, t, cell.writer);
+    for (const Touch& reader : cell.readers) check_apart(i, t, reader);
+    cell = {bytes, read(t, i, 1, 8 * bytes), touch(t), {}};
+  }
+  // No other cell may lie over it.
+  Cell& cell_at(uint32_t i, const Place& place, uint32_t bytes) {
+    constexpr int64_t kWidest = 8;
+    for (auto near = shared_.lower_bound({place.first, place.second - kWidest + 1});
+         near != shared_.end() && near->first.first == place.first &&
+         near->first.second < place.second + static_cast<int64_t>(bytes);
+         ++near) {
+      const bool overlaps = near->first.second + static_cast<int64_t>(near->second.bytes) > place.second;
+      const bool is_same = near->first == place && near->second.bytes == bytes;
+      if (overlaps && !is_same) throw refused(i, "lies over another access");
+    }
+    return shared_[place];
+  }
+
+  [[nodiscard]] Touch touch(uint32_t t) const { return {t, block_barriers_, warp_barriers_[t / kWarp]}; }
+  void check_apart(uint32_t i, uint32_t t, const Touch& other) const {
+    const bool is_apart =
+        other.thread == t || other.block_barriers != block_barriers_ ||
+        (other.thread / kWarp == t / kWarp && other.warp_barriers != warp_barriers_[t / kWarp]);
+    if (!is_apart) throw refused(i, "meets another thread's access without a barrier between");
+  }
+
+  void add_to_memory(uint32_t t, uint32_t i) {
+    const Statement& s = at(i);
+    const bool is_atom = m_.is(s.head, "atom");
+    static constexpr std::array kHarmless = {".global", ".relaxed", ".gpu"};
+    const std::string operation = operation_of(s);
+    size_t others = 0;
+    for (uint32_t token = s.modifiers.first; token < s.modifiers.last; ++token)
+      others +=
+          std::ranges::count_if(kHarmless, [&](const char* word) { return m_.is(token, word); }) == 0 ? 1 : 0;
+    if (operation.empty() || others != 2 || s.operands.size() != (is_atom ? 3U : 2U))
+      throw refused(i, "is not known");
+    for (const Access& access : v_.registers.accesses(i)) {
+      if (access.written && !v_.reaching.uses(i, access.reg).empty())
+        throw refused(i, "returns what memory held before");
+    }
+    const Value value = read(t, i, is_atom ? 2 : 1, bits_of(type_of(s)));
+    const bool is_sum =
+        value.sum && value.part == Value::Part::Whole && sums_[*value.sum].operation == operation;
+    if (!is_sum) throw refused(i, "adds something else than the sums of threads");
+    const Expr where = address(t, i, is_atom ? 1 : 0);
+    const auto known = std::ranges::find_if(
+        added_, [&](const Added& a) { return a.address == where && a.operation == operation; });
+    const std::vector<uint8_t>& times = sums_[*value.sum].times;
+    if (known == added_.end()) {
+      added_.push_back({where, operation, times});
+    } else {
+      known->times = both(known->times, times);
+    }
+  }
+
+  // Each sum of the loop that is added somewhere must be there for every thread.
+  std::vector<BlockAddition> additions() const {
+    if (added_.empty()) throw Refused{"it adds its sum to no memory"};
+    std::vector<BlockAddition> out;
+    for (const Added& added : added_) {
+      BlockAddition& addition = out.emplace_back(BlockAddition{added.address, added.operation, {}});
+      for (size_t sum = 0; sum < loop_.sums.size(); ++sum) {
+        const auto first = added.times.begin() + static_cast<std::ptrdiff_t>(sum * threads_.size());
+        const auto last = first + static_cast<std::ptrdiff_t>(threads_.size());
+        if (std::all_of(first, last, [](uint8_t times) { return times == 0; })) continue;
+        const bool is_complete = std::all_of(first, last, [&](uint8_t times) {
+          return times == 1 || (times > 1 && is_idempotent(added.operation));
+        });
+        if (!is_complete)
+          throw Refused{
+              fmt::format("blocks of {} threads do not add up all of their threads' sums", threads_.size())};
+        addition.sums.push_back(sum);
+      }
+    }
+    return out;
+  }
+
+  struct Added {
+    Expr address;
+    std::string operation;
+    std::vector<uint8_t> times;
+  };
+
+  const Values& v_;
+  const Module& m_;
+  const ControlFlow& flow_;
+  const RangeLoop& loop_;
+  const std::map<std::string, uint32_t, std::less<>> variables_;
+  std::vector<Thread> threads_;
+  std::vector<uint32_t> warp_barriers_;  // passed, by warp
+  uint32_t block_barriers_ = 0;
+  uint64_t steps_ = 0;
+  std::vector<SumOf> sums_;
+  std::map<Place, Cell> shared_;
+  std::vector<Added> added_;
+};
+
+}  // namespace
+
+BlockSum run_block(const Values& child, const RangeLoop& loop, uint32_t threads) {
+  if (threads == 0 || threads % kWarp != 0) return {"its last warp is not full", {}};
+  return Block(child, loop, threads).run();
+}
+
+std::string print_range_sum(const Values& child) {
+  constexpr uint32_t kLargestBlock = 1024;
+  const RangeLoop loop = find_range_loop(child);
+  std::string text = to_string(loop) + "\n";
+  for (uint32_t threads = kWarp; loop.yes() && threads <= kLargestBlock; threads *= 2) {
+    const BlockSum block = run_block(child, loop, threads);
+    std::vector<std::string> parts;
+    for (const BlockAddition& addition : block.additions) {
+      parts.push_back(fmt::format("{} of sum {} to {}", addition.operation, fmt::join(addition.sums, " and "),
+                                  to_string(addition.address)));
+    }
+    text += fmt::format(
+        "{} threads: {}\n", threads,
+        block.why_not.empty() ? fmt::format("{}", fmt::join(parts, "; ")) : "no: " + block.why_not);
+  }
+  return text;
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,54 @@
+// Children that sum up a range of elements, and what each of their threads sums up.
+//
+//   for (e = begin + threadIdx.x; e < end; e += blockDim.x) sum += f(e);
+//
+// Such a child is launched as one block of one row, and `begin` and `end` are two of its arguments. A thread
+// comes to the end of the loop with the sum over its elements: those that are as far from `begin` as its
+// number says, and every block's width further on. So whatever the range is and however many threads there
+// are, the sums of all threads together are over all elements, each once. What becomes of these sums behind
+// the loop is a question of its own (block_sum.h).
+//
+// This file shows that for all that a thread does up to the end of the loop:
+//
+//  - Threads go by one comparison into the loop, or around it. Nothing else stands before it.
+//  - Iterations begin and end as above. Loops that the compiler unrolled are one loop (unrolled_loop.h).
+//  - What an iteration computes depends on its element and on other arguments only. It only loads and
+//    computes.
+//  - The loop hands on nothing but sums (accumulators.h), which begin with what adds nothing.
+//
+// The counter of a thread must not wrap around. Natively a thread whose counter wraps goes on 2^31 elements
+// below the range, so no program does that.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/values/values.h"
+
+namespace klap::analysis {
+
+struct RangeLoop {
+  std::string why_not;  // the reason why there is none; empty if there is one
+  uint32_t begin_offset = 0,
+           end_offset = 0;    // of the two arguments, integers of 32 bits, in the parameter block
+  uint32_t branch = 0;        // the instruction by which threads go into the loop or around it
+  uint32_t behind = 0;        // the block in which all go on
+  std::set<uint32_t> blocks;  // between both
+  std::set<uint32_t> loads;   // instructions that load in an iteration
+  struct Sum {
+    uint32_t reg = 0;
+    std::string operation;
+  };
+  std::vector<Sum> sums;
+
+  [[nodiscard]] bool yes() const { return why_not.empty(); }
+};
+
+RangeLoop find_range_loop(const Values& child);
+
+// "yes: add.f32 over p[52] to p[56]", "no: line 31: ...".
+std::string to_string(const RangeLoop& loop);
+
+}  // namespace klap::analysis

@@ -1,0 +1,53 @@
+// Children that sum up a range of elements, cut into parts of it.
+//
+// The children of a sparse matrix's rows, or of a graph's vertices, have from one element to hundreds of
+// thousands. One block for each keeps the threads of small children idle, and makes all wait for the largest.
+// If a child adds up its range (range_loop.h, block_sum.h), it can run as several: each for a part of the
+// range, with a block of one warp. All parts are of about the same size, so warps that take equal numbers of
+// parts have equally much to do.
+//
+// That is Zhang et al.'s grouping of tasks by size (CF 2018), with the size made equal in place of the
+// groups.
+//
+// The result is the same because every element takes part once, and the order of additions is free. Sums of
+// floating-point numbers are rounded, so their last bits depend on the order. The child adds to memory by
+// atomic operations, which have none natively either; a note says so.
+//
+// Parts of one child overlap, so what they read must not be what they add to. The two must be in different
+// allocations, which is a condition on the parent's launch (launch_order.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "analysis/facts/facts.h"
+#include "analysis/facts/granularity.h"
+#include "analysis/facts/launch_shape.h"
+#include "analysis/order/launch_order.h"
+
+namespace klap::analysis {
+
+struct RangeSplit {
+  uint32_t begin_offset = 0, end_offset = 0;  // of the two arguments in the parameter block, 4 bytes each
+  std::string begin, end;                     // operands of the parent
+  bool at_launch = false;      // they have their values only there, so the record is made there
+  bool is_rounded = false;     // floating-point numbers are added
+  uint32_t elements = 0;       // of a part
+  OrderConditions conditions;  // under which no part reads what another one adds to
+};
+
+struct RangeSplitVerdict {
+  std::optional<RangeSplit> split;
+  std::string why_not;
+  bool has_range = false;  // it sums up a range, so that people may wonder why it is not cut
+};
+
+// Judges a child that the parent launches as one block of so many threads in one row. `block` is what is
+// known of the parent's block. `may_wait`: the record may be made at the launch call.
+RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& child,
+                                    const FunctionFacts& parent, const Site& site, uint32_t threads,
+                                    const KnownExtents& block, bool may_wait);
+
+}  // namespace klap::analysis

@@ -1,0 +1,187 @@
+// Children that sum up a range of elements: which loops are taken for that, and which blocks are shown to add
+// up what their threads have found. Loops as compilers write them are in differential/cases/ranges.cu.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/optimise/block_sum.h"
+#include "fixture.h"
+
+namespace klap::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Parts {
+  std::string before = "";                                    // in front of the guard
+  std::string begin = "mov.u32 %r20, 0;\n";                   // of the sum
+  std::string guard = "setp.ge.s32 %p1, %r10, %r5;\n";        // by which threads go around the loop
+  std::string body = "add.s32 %r20, %r20, %r7;\n";            // %r7 is the element, %r10 its number
+  std::string behind = "red.global.add.u32 [%rd9], %r20;\n";  // the loop
+};
+
+// `for (e = b + tid; e < c; e += ntid) body`: %r3 is the thread, %r1 the block size, %r4 and %r5 are b and c.
+std::string kernel_of(const Parts& parts) {
+  return module_with(
+      ".shared .align 4 .b8 of_thread[4096];\n"
+      "mov.u32 %r1, %ntid.x; mov.u32 %r3, %tid.x; ld.param.u32 %r4, [b]; ld.param.u32 %r5, [c];\n"
+      "ld.param.u64 %rd1, [a]; cvta.to.global.u64 %rd2, %rd1; ld.param.u64 %rd8, [s]; cvta.to.global.u64 "
+      "%rd9, %rd8;\n"
+      "add.s32 %r10, %r3, %r4;\n" +
+      parts.before + parts.begin + parts.guard +
+      "@%p1 bra END;\nLOOP:\nmul.wide.s32 %rd3, %r10, 4; add.s64 %rd4, %rd2, %rd3; ld.global.u32 %r7, "
+      "[%rd4];\n" +
+      parts.body + "add.s32 %r10, %r10, %r1; setp.lt.s32 %p2, %r10, %r5; @%p2 bra LOOP;\nEND:\n" +
+      parts.behind + "ret;");
+}
+
+std::string loop_in(const Parts& parts) {
+  const Kernel kernel(kernel_of(parts));
+  return to_string(analysis::find_range_loop(kernel.values));
+}
+
+TEST(RangeLoop, SumsUpByEveryOperationThatCommutes) {
+  EXPECT_EQ("yes: add.i32 over p[8] to p[12]", loop_in({}));
+  EXPECT_EQ("yes: add.i32 over p[8] to p[12]", loop_in({.body = "mad.lo.s32 %r20, %r7, %r7, %r20;\n"}));
+  EXPECT_EQ("yes: add.f32 over p[8] to p[12]",
+            loop_in({.begin = "mov.f32 %f1, 0f00000000;\n",
+                     .body = "cvt.rn.f32.s32 %f2, %r7; fma.rn.f32 %f1, %f2, %f2, %f1;\n",
+                     .behind = "red.global.add.f32 [%rd9], %f1;\n"}));
+  EXPECT_EQ("yes: max.s32 over p[8] to p[12]",
+            loop_in({.begin = "mov.u32 %r20, -7;\n", .body = "max.s32 %r20, %r20, %r7;\n"}));
+  EXPECT_EQ("yes: add.i32 over p[8] to p[12]",
+            loop_in({.body = "setp.gt.s32 %p3, %r7, 5; @%p3 add.s32 %r20, %r20, 1;\n"}));
+}
+
+TEST(RangeLoop, LeavesSumsOfAnotherForm) {
+  EXPECT_THAT(loop_in({.begin = "mov.u32 %r20, 1;\n"}), HasSubstr("mov.u32 does not begin a sum"));
+  EXPECT_THAT(loop_in({.begin = "mov.u32 %r20, %r3;\n"}), HasSubstr("does not begin a sum"));
+  EXPECT_THAT(loop_in({.body = "sub.s32 %r20, %r20, %r7;\n"}),
+              HasSubstr("carries %r20 to the next iteration"));
+  EXPECT_THAT(loop_in({.body = "add.s32 %r20, %r20, %r20;\n"}), HasSubstr("carries %r20"));
+  EXPECT_THAT(loop_in({.body = "add.s32 %r20, %r20, %r7; max.s32 %r20, %r20, %r7;\n"}),
+              HasSubstr("carries %r20"));
+  EXPECT_THAT(loop_in({.body = "add.s32 %r21, %r20, %r7; xor.b32 %r22, %r20, %r7; mov.u32 %r20, %r21;\n"}),
+              HasSubstr("carries %r20"));
+  EXPECT_THAT(loop_in({.body = "add.f32.rz %f1, %f1, %f2;\n"}), StartsWith("no: "));
+}
+
+TEST(RangeLoop, LeavesIterationsThatKnowMoreThanTheirElement) {
+  const auto adding = [](const std::string& value) {
+    return Parts{.body = value + " add.s32 %r20, %r20, %r8;\n"};
+  };
+  EXPECT_THAT(loop_in(adding("sub.s32 %r8, %r10, %r4;")), HasSubstr("uses more than its element"));
+  EXPECT_THAT(loop_in(adding("mul.lo.s32 %r8, %r7, %r3;")), HasSubstr("uses more than its element"));
+  EXPECT_THAT(loop_in(adding("mul.lo.s32 %r8, %r7, %r1;")), HasSubstr("uses more than its element"));
+  EXPECT_THAT(loop_in(adding("mul.lo.s32 %r8, %r7, %r5;")), HasSubstr("uses an end of the range"));
+  EXPECT_THAT(loop_in(adding("mov.u32 %r8, %ctaid.y; mul.lo.s32 %r8, %r8, %r7;")), StartsWith("yes"))
+      << "it is 0";
+  EXPECT_THAT(loop_in({.before = "cvt.rn.f32.s32 %f3, %r5;\n",
+                       .body = "cvt.rzi.s32.f32 %r8, %f3; add.s32 %r20, %r20, %r8;\n"}),
+              HasSubstr("uses an end of the range"));
+  EXPECT_EQ("yes: add.i32 over p[8] to p[12]", loop_in(adding("mul.lo.s32 %r8, %r10, %r7;")));
+}
+
+TEST(RangeLoop, LeavesIterationsThatDoMore) {
+  EXPECT_THAT(loop_in({.body = "st.global.u32 [%rd4], %r7; add.s32 %r20, %r20, %r7;\n"}),
+              HasSubstr("does more than compute"));
+  EXPECT_THAT(loop_in({.body = "ld.volatile.global.u32 %r8, [%rd4]; add.s32 %r20, %r20, %r8;\n"}),
+              HasSubstr("is no plain load of global memory"));
+  EXPECT_THAT(loop_in({.body = "ld.shared.u32 %r8, [of_thread]; add.s32 %r20, %r20, %r8;\n"}),
+              HasSubstr("is no plain load of global memory"));
+  EXPECT_THAT(loop_in({.before = "st.shared.u32 [of_thread], %r3;\n"}), HasSubstr("stands before the loop"));
+  EXPECT_THAT(loop_in({.behind = "red.global.add.u32 [%rd9], %r10;\n"}),
+              HasSubstr("leaves %r10 behind the loop"));
+}
+
+TEST(RangeLoop, LeavesOtherWaysIntoTheLoop) {
+  EXPECT_THAT(loop_in({.guard = "setp.hs.u32 %p1, %r10, %r5;\n"}), HasSubstr("not an element of a range"));
+  EXPECT_THAT(loop_in({.guard = "setp.gt.s32 %p1, %r10, %r5;\n"}), StartsWith("no: "));
+  EXPECT_THAT(loop_in({.guard = "setp.ge.s32 %p1, %r3, %r5;\n"}), HasSubstr("not an element of a range"));
+}
+
+// ---- blocks ----
+
+// What is said of a block of so many threads.
+std::string block_of(uint32_t threads, const std::string& behind) {
+  const Kernel kernel(kernel_of({.behind = behind}));
+  const analysis::RangeLoop loop = analysis::find_range_loop(kernel.values);
+  EXPECT_TRUE(loop.yes()) << loop.why_not;
+  const analysis::BlockSum block = run_block(kernel.values, loop, threads);
+  std::string text = block.why_not;
+  for (const analysis::BlockAddition& addition : block.additions)
+    text += addition.operation + " to " + to_string(addition.address) + "; ";
+  return text;
+}
+
+// A step of a sum over lanes.
+std::string lanes(uint32_t distance) {
+  return "shfl.sync.down.b32 %r21|%p3, %r20, " + std::to_string(distance) +
+         ", 31, -1; add.s32 %r20, %r20, %r21;\n";
+}
+const std::string kFirstAdds =
+    "setp.ne.s32 %p4, %r3, 0; @%p4 bra OUT; red.global.add.u32 [%rd9], %r20;\nOUT:\n";
+const std::string kOwnPlace = "shl.b32 %r30, %r3, 2; mov.u32 %r31, of_thread; add.s32 %r32, %r31, %r30;\n";
+
+TEST(BlockSum, ThreadsMayAddEachTheirOwn) {
+  EXPECT_EQ("add.i32 to global(p[16:8]); ", block_of(96, "red.global.add.u32 [%rd9], %r20;\n"));
+  EXPECT_EQ("add.i32 to global(p[16:8]); ", block_of(32, "atom.global.add.u32 %r40, [%rd9], %r20;\n"));
+}
+
+TEST(BlockSum, FollowsShufflesForTheBlocksThatTheySuit) {
+  const std::string all = lanes(16) + lanes(8) + lanes(4) + lanes(2) + lanes(1);
+  EXPECT_EQ("add.i32 to global(p[16:8]); ", block_of(32, all + kFirstAdds));
+  EXPECT_EQ("blocks of 64 threads do not add up all of their threads' sums", block_of(64, all + kFirstAdds));
+  EXPECT_EQ("blocks of 32 threads do not add up all of their threads' sums",
+            block_of(32, lanes(16) + lanes(4) + lanes(2) + lanes(1) + kFirstAdds));
+  EXPECT_EQ("blocks of 32 threads do not add up all of their threads' sums",
+            block_of(32, all + "red.global.add.u32 [%rd9], %r20;\n"))
+      << "several lanes have the sum, or parts of it";
+}
+
+TEST(BlockSum, FollowsSharedMemoryThroughBarriers) {
+  const std::string put = kOwnPlace + "st.shared.u32 [%r32], %r20;\n";
+  const std::string take =
+      "setp.ge.s32 %p5, %r3, 16; @%p5 bra LESS; ld.shared.u32 %r33, [%r32+64];\n"
+      "add.s32 %r20, %r20, %r33;\nLESS:\n";
+  const std::string rest = lanes(8) + lanes(4) + lanes(2) + lanes(1) + kFirstAdds;
+  EXPECT_EQ("add.i32 to global(p[16:8]); ", block_of(32, put + "bar.sync 0;\n" + take + rest));
+  EXPECT_EQ("add.i32 to global(p[16:8]); ", block_of(32, put + "bar.warp.sync -1;\n" + take + rest));
+  EXPECT_THAT(block_of(32, put + take + rest), HasSubstr("what no thread has written"));
+  EXPECT_THAT(block_of(32, "st.shared.u32 [of_thread], %r20;\n" + kFirstAdds),
+              HasSubstr("meets another thread's access without a barrier between"));
+  EXPECT_THAT(block_of(32, kOwnPlace + "st.shared.u32 [%r32+4080], %r20;\n" + kFirstAdds),
+              HasSubstr("reaches beyond its variable"));
+}
+
+TEST(BlockSum, LeavesWhatItDoesNotKnow) {
+  EXPECT_THAT(block_of(32, "red.global.add.u32 [%rd9], 1;\n"),
+              HasSubstr("adds something else than the sums"));
+  EXPECT_THAT(block_of(32, "mul.lo.s32 %r20, %r20, 3; red.global.add.u32 [%rd9], %r20;\n"),
+              HasSubstr("adds something else than the sums"));
+  EXPECT_THAT(block_of(32, "red.global.max.s32 [%rd9], %r20;\n"),
+              HasSubstr("adds something else than the sums"));
+  EXPECT_THAT(block_of(32, "atom.global.add.u32 %r40, [%rd9], %r20; st.shared.u32 [of_thread], %r40;\n"),
+              HasSubstr("returns what memory held before"));
+  EXPECT_THAT(block_of(32, "st.global.u32 [%rd9], %r20;\n"), HasSubstr("stands outside the loop"));
+  EXPECT_THAT(block_of(32, "ld.global.u32 %r40, [%rd9];\n"), HasSubstr("stands outside the loop"));
+  EXPECT_THAT(
+      block_of(32, "setp.eq.s32 %p4, %r20, 0; @%p4 bra OUT; red.global.add.u32 [%rd9], %r20;\nOUT:\n"),
+      HasSubstr("goes by a value that is not known"));
+  EXPECT_THAT(
+      block_of(32, "mul.wide.s32 %rd5, %r4, 4; add.s64 %rd6, %rd9, %rd5; red.global.add.u32 [%rd6], %r20;\n"),
+      HasSubstr("has an address that is not known"));
+  EXPECT_THAT(
+      block_of(32, "mul.wide.s32 %rd5, %r3, 4; add.s64 %rd6, %rd9, %rd5; red.global.add.u32 [%rd6], %r20;\n"),
+      HasSubstr("do not add up all of their threads' sums"));
+  EXPECT_THAT(block_of(64, "setp.ge.s32 %p4, %r3, 32; @%p4 bra OUT; bar.sync 0;\nOUT:\n"),
+              HasSubstr("wait for each other in a way that is not known"));
+  EXPECT_THAT(block_of(32, "activemask.b32 %r40; red.global.add.u32 [%rd9], %r20;\n"), StartsWith("add.i32"))
+      << "nothing depends on it";
+  EXPECT_THAT(block_of(32, "bar.sync 1, 32;\n"), HasSubstr("is for some of the threads"));
+  EXPECT_EQ("its last warp is not full", block_of(48, ""));
+  EXPECT_EQ("it adds its sum to no memory", block_of(32, ""));
+}
+
+}  // namespace
+}  // namespace klap::test

@@ -1,0 +1,388 @@
+// Children that sum up a range of elements, each in a block of its own: they run as parts of their ranges,
+// with a warp each, wherever blocks of a warp add up the same (src/analysis/optimise/range_split.h).
+#include "case.h"
+
+constexpr int kThreads = 32;  // of the parent's only block
+
+// The elements of each child, none, one, around the 256 of a part, and many parts.
+KLAP_SHARED static constexpr int elements_of(int t) {
+  constexpr int kSizes[] = {0, 1, 63, 64, 65, 255, 256, 257, 511, 513, 2, 31, 32, 33, 1000, 3};
+  return kSizes[t % 16];
+}
+
+#ifdef __CUDACC__
+
+template <class Value>
+__device__ Value warp_sum(Value value) {
+  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_down_sync(~0u, value, distance);
+  return value;
+}
+// Thread 0 gets the sum. A template is compiled into each kernel, and its variable stands outside of them.
+template <class Value>
+__device__ Value block_sum(Value value) {
+  __shared__ Value of_warp[32];
+  value = warp_sum(value);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x < 32) value = warp_sum(threadIdx.x < blockDim.x / 32 ? of_warp[threadIdx.x] : Value{0});
+  return value;
+}
+
+template <class Value>
+__global__ void sum_up(const Value* x, int begin, int end, Value* sum) {
+  Value mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_by_shuffles_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_up<int><<<1, 64>>>(x, first[t], first[t + 1], sums + t);
+}
+extern "C" __global__ void ranges_of_reals_parent(const float* x, const int* first, float* sums) {
+  const int t = threadIdx.x;
+  sum_up<float><<<1, 128>>>(x, first[t], first[t + 1], sums + t);
+}
+extern "C" __global__ void ranges_of_doubles_parent(const double* x, const int* first, double* sums) {
+  const int t = threadIdx.x;
+  sum_up<double><<<1, 96>>>(x, first[t], first[t + 1], sums + t);
+}
+// One step at a time, as it stands.
+__global__ void sum_up_rolled(const int* x, int begin, int end, int* sum) {
+  int mine = 0;
+#pragma unroll 1
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += 3 * x[e];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_rolled_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_up_rolled<<<1, 64>>>(x, first[t], first[t + 1], sums + t % 3);
+}
+
+// A tree of sums in shared memory, for blocks of any power of two.
+__global__ void sum_up_by_tree(const int* x, int begin, int end, int* sum) {
+  __shared__ int of_thread[256];
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e] * x[e];
+  of_thread[threadIdx.x] = mine;
+  __syncthreads();
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) of_thread[threadIdx.x] += of_thread[threadIdx.x + width];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) atomicAdd(sum, of_thread[0]);
+}
+extern "C" __global__ void ranges_by_tree_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_up_by_tree<<<1, 128>>>(x, first[t], first[t + 1], sums + t);
+}
+// The same tree for blocks of 64 threads only: a block of one warp would read what no thread has written.
+__global__ void sum_up_by_tree_of_64(const int* x, int begin, int end, int* sum) {
+  __shared__ int of_thread[64];
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  of_thread[threadIdx.x] = mine;
+  __syncthreads();
+  for (unsigned width = 32; width > 0; width /= 2) {
+    if (threadIdx.x < width) of_thread[threadIdx.x] += of_thread[threadIdx.x + width];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) atomicAdd(sum, of_thread[0]);
+}
+extern "C" __global__ void ranges_for_one_size_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_up_by_tree_of_64<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
+}
+
+// Each thread adds its own sum to memory.
+__global__ void add_each(const int* x, int begin, int end, int* sum) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine ^= x[e] * 7;
+  atomicXor(sum, mine);
+}
+extern "C" __global__ void ranges_of_threads_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  add_each<<<1, 96>>>(x, first[t], first[t + 1], sums + t);
+}
+
+// The largest and the smallest element.
+__global__ void find_extrema(const int* x, int begin, int end, int* most, int* least) {
+  int high = -5, low = 5000;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x)) {
+    high = max(high, x[e]);
+    low = min(low, x[e]);
+  }
+  for (int distance = 16; distance > 0; distance /= 2) {
+    high = max(high, __shfl_xor_sync(~0u, high, distance));
+    low = min(low, __shfl_xor_sync(~0u, low, distance));
+  }
+  if (threadIdx.x % 32 == 0) {
+    atomicMax(most, high);
+    atomicMin(least, low);
+  }
+}
+extern "C" __global__ void ranges_extrema_parent(const int* x, const int* first, int* most, int* least) {
+  const int t = threadIdx.x;
+  find_extrema<<<1, 64>>>(x, first[t], first[t + 1], most + t, least + t);
+}
+
+// Two sums at once, by an operation of the warp.
+__global__ void sum_up_twice(const int* x, int begin, int end, int* sum, int* count) {
+  int mine = 0, odd = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x)) {
+    mine += x[e];
+    odd += x[e] % 2;
+  }
+  mine = static_cast<int>(__reduce_add_sync(~0u, static_cast<unsigned>(mine)));
+  odd = static_cast<int>(__reduce_add_sync(~0u, static_cast<unsigned>(odd)));
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(sum, mine);
+    atomicAdd(count, odd);
+  }
+}
+extern "C" __global__ void ranges_of_two_sums_parent(const int* x, const int* first, int* sums, int* counts) {
+  const int t = threadIdx.x;
+  sum_up_twice<<<1, 64>>>(x, first[t], first[t + 1], sums + t, counts + t % 5);
+}
+
+// What must stay one block: it counts blocks, looks at where its range begins, or weighs what it has found.
+__global__ void sum_and_count(const int* x, int begin, int end, int* sum, int* blocks) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  mine = block_sum(mine);
+  if (threadIdx.x != 0) return;
+  atomicAdd(sum, mine);
+  atomicAdd(blocks, 1);
+}
+extern "C" __global__ void ranges_counted_parent(const int* x, const int* first, int* sums, int* blocks) {
+  const int t = threadIdx.x;
+  sum_and_count<<<1, 64>>>(x, first[t], first[t + 1], sums + t, blocks);
+}
+__global__ void sum_by_place(const int* x, int begin, int end, int* sum) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e] * (e - begin + 1);
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_by_place_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_by_place<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
+}
+__global__ void sum_squared(const int* x, int begin, int end, int* sum) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine * mine);
+}
+extern "C" __global__ void ranges_squared_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_squared<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
+}
+__global__ void sum_to_threads(const int* x, int begin, int end, int* sums) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  atomicAdd(sums + threadIdx.x, mine);
+}
+extern "C" __global__ void ranges_to_threads_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_to_threads<<<1, 64>>>(x, first[t], first[t + 1], sums);
+}
+
+// Ranges that begin below 0, of an array whose middle is given.
+extern "C" __global__ void ranges_below_zero_parent(const int* x, const int* first, int* sums, int middle) {
+  const int t = threadIdx.x;
+  sum_up<int><<<1, 64>>>(x + middle, first[t] - middle, first[t + 1] - middle, sums + t);
+}
+
+// The sums lie behind the elements in the same array, so nothing tells that no part reads what another adds
+// to.
+extern "C" __global__ void ranges_in_one_array_parent(int* x, const int* first, int end) {
+  const int t = threadIdx.x;
+  sum_up<int><<<1, 64, 0, cudaStreamFireAndForget>>>(x, first[t], first[t + 1], x + end + t);
+}
+
+#else
+
+#include <algorithm>
+
+namespace klap::differential {
+namespace {
+
+constexpr Dim3 kGrid = {1, 1, 1}, kBlock = {kThreads, 1, 1};
+
+std::vector<int> firsts() {
+  std::vector<int> first = {0};
+  for (int t = 0; t < kThreads; ++t) first.push_back(first.back() + elements_of(t));
+  return first;
+}
+
+template <class Value = int>
+std::vector<Value> elements() {
+  std::vector<Value> x;
+  for (int e = 0; e < firsts().back(); ++e) x.push_back(static_cast<Value>(e * 37 % 101));
+  return x;
+}
+
+// What thread t's child finds: `more` adds an element, with its place in the range.
+template <class Value, class More>
+Value over_range(int t, Value begin, More more) {
+  const std::vector<int> x = elements();
+  Value value = begin;
+  for (int e = firsts()[static_cast<size_t>(t)]; e < firsts()[static_cast<size_t>(t) + 1]; ++e)
+    value = more(value, x[static_cast<size_t>(e)], e - firsts()[static_cast<size_t>(t)]);
+  return value;
+}
+int sum_of(int t) {
+  return over_range(t, 0, [](int sum, int x, int) { return sum + x; });
+}
+
+// Cells that begin at 10, of which cell(t) gets what find(t) says.
+template <class Value, class Cell, class Find>
+std::vector<Value> added(size_t cells, Cell cell, Find find) {
+  std::vector<Value> out(cells, Value{10});
+  for (int t = 0; t < kThreads; ++t) out[static_cast<size_t>(cell(t))] += static_cast<Value>(find(t));
+  return out;
+}
+int own(int t) { return t; }
+
+// A parent that is given the elements, the ranges and one array of sums.
+template <class Value = int, class Cell, class Find>
+void summed(Builder& c, const char* parent, size_t cells, Cell cell, Find find) {
+  const auto x = c.input("x", elements<Value>());
+  const auto first = c.input("first", firsts());
+  const auto sums = c.buffer("sums", std::vector<Value>(cells, Value{10}), added<Value>(cells, cell, find));
+  c.launch(parent, kGrid, kBlock, c.address(x), c.address(first), c.address(sums));
+  c.rewritten(parent);
+}
+
+}  // namespace
+
+KLAP_CASE(ranges_by_shuffles, "a part of a range is lost, or summed up twice") {
+  summed(c, "ranges_by_shuffles_parent", kThreads, own, sum_of);
+}
+KLAP_CASE(ranges_of_reals, "a part of a range of floating-point numbers is lost") {
+  summed<float>(c, "ranges_of_reals_parent", kThreads, own, sum_of);
+}
+KLAP_CASE(ranges_of_doubles, "half of a sum's bits comes from another lane") {
+  summed<double>(c, "ranges_of_doubles_parent", kThreads, own, sum_of);
+}
+KLAP_CASE(ranges_rolled, "an element is lost where a part ends") {
+  summed(
+      c, "ranges_rolled_parent", 3, [](int t) { return t % 3; }, [](int t) { return 3 * sum_of(t); });
+}
+KLAP_CASE(ranges_by_tree, "warps of one block share memory that each of them needs") {
+  summed(c, "ranges_by_tree_parent", kThreads, own,
+         [](int t) { return over_range(t, 0, [](int sum, int x, int) { return sum + x * x; }); });
+}
+KLAP_CASE(ranges_for_one_size, "a sum for blocks of one size runs in blocks of another") {
+  summed(c, "ranges_for_one_size_parent", kThreads, own, sum_of);
+}
+KLAP_CASE(ranges_by_place, "an element is taken to be at another place of its range") {
+  summed(c, "ranges_by_place_parent", kThreads, own,
+         [](int t) { return over_range(t, 0, [](int sum, int x, int at) { return sum + x * (at + 1); }); });
+}
+KLAP_CASE(ranges_squared, "a sum of squares takes the place of the square of a sum") {
+  summed(c, "ranges_squared_parent", kThreads, own, [](int t) { return sum_of(t) * sum_of(t); });
+}
+
+KLAP_CASE(ranges_of_threads, "a thread's own sum is lost") {
+  const auto x = c.input("x", elements());
+  const auto first = c.input("first", firsts());
+  std::vector<int> out(kThreads, 10);
+  for (int t = 0; t < kThreads; ++t)
+    out[static_cast<size_t>(t)] =
+        over_range(t, 10, [](int sum, int value, int) { return sum ^ (value * 7); });
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), out);
+  c.launch("ranges_of_threads_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums));
+  c.rewritten("ranges_of_threads_parent");
+}
+
+KLAP_CASE(ranges_to_threads, "elements go to the sums of other threads") {
+  const auto x = c.input("x", elements());
+  const auto first = c.input("first", firsts());
+  std::vector<int> out(64, 10);
+  for (int t = 0; t < kThreads; ++t) {
+    over_range(t, 0, [&](int, int value, int at) {
+      out[static_cast<size_t>(at % 64)] += value;
+      return 0;
+    });
+  }
+  const auto sums = c.buffer("sums", std::vector<int>(64, 10), out);
+  c.launch("ranges_to_threads_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums));
+  c.rewritten("ranges_to_threads_parent");
+}
+
+KLAP_CASE(ranges_extrema, "an extremum is not that of all parts") {
+  const auto x = c.input("x", elements());
+  const auto first = c.input("first", firsts());
+  std::vector<int> high(kThreads), low(kThreads);
+  for (int t = 0; t < kThreads; ++t) {
+    high[static_cast<size_t>(t)] = over_range(t, 10, [](int a, int b, int) { return std::max(a, b); });
+    low[static_cast<size_t>(t)] = over_range(t, 5000, [](int a, int b, int) { return std::min(a, b); });
+  }
+  const auto most = c.buffer("most", std::vector<int>(kThreads, 10), high);
+  const auto least = c.buffer("least", std::vector<int>(kThreads, 5000), low);
+  c.launch("ranges_extrema_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(most),
+           c.address(least));
+  c.rewritten("ranges_extrema_parent");
+}
+
+KLAP_CASE(ranges_of_two_sums, "one of two sums goes to the other one's place") {
+  const auto x = c.input("x", elements());
+  const auto first = c.input("first", firsts());
+  const auto odd_of = [](int t) {
+    return over_range(t, 0, [](int count, int value, int) { return count + value % 2; });
+  };
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), added<int>(kThreads, own, sum_of));
+  const auto counts = c.buffer("counts", std::vector<int>(5, 10),
+                               added<int>(
+                                   5, [](int t) { return t % 5; }, odd_of));
+  c.launch("ranges_of_two_sums_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums),
+           c.address(counts));
+  c.rewritten("ranges_of_two_sums_parent");
+}
+
+KLAP_CASE(ranges_counted, "a child that counts itself is counted in parts") {
+  const auto x = c.input("x", elements());
+  const auto first = c.input("first", firsts());
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), added<int>(kThreads, own, sum_of));
+  const auto blocks = c.buffer("blocks", std::vector<int>{10}, std::vector<int>{10 + kThreads});
+  c.launch("ranges_counted_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums),
+           c.address(blocks));
+  c.rewritten("ranges_counted_parent");
+}
+
+KLAP_CASE(ranges_below_zero, "a range that begins below 0 is cut at the wrong places") {
+  const auto x = c.input("x", elements());
+  const auto first = c.input("first", firsts());
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), added<int>(kThreads, own, sum_of));
+  c.launch("ranges_below_zero_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums), 1300);
+  c.rewritten("ranges_below_zero_parent");
+}
+
+KLAP_CASE(ranges_in_one_array, "a part reads what another part adds to") {
+  std::vector<int> before = elements(), after = elements();
+  const auto end = static_cast<int>(before.size());
+  for (int t = 0; t < kThreads; ++t) {
+    before.push_back(10);
+    after.push_back(10 + sum_of(t));
+  }
+  const auto x = c.buffer("x", before, after);
+  const auto first = c.input("first", firsts());
+  c.launch("ranges_in_one_array_parent", kGrid, kBlock, c.address(x), c.address(first), end);
+  c.rewritten("ranges_in_one_array_parent");
+}
+
+}  // namespace klap::differential
+
+#endif
