@@ -12,6 +12,7 @@
 #include "analysis/graph/dataflow.h"
 #include "analysis/legality/warp_block.h"
 #include "analysis/optimise/accumulators.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
@@ -407,6 +408,8 @@ class Block {
     if (opcode == "setp") return compare(t, i);
     if (opcode == "selp") return write(t, i, read(t, i, holds_operand(t, i, 3) ? 1 : 2, bits_of(type_of(s))));
     if (opcode == "membar" || opcode == "fence") return;
+    const bool computes = ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Pure && !s.operands.empty();
+    if (!computes) throw refused(i, "is not known");
     if (is_addition_of_sums(t, i)) return;
     write(t, i, {arithmetic(t, i), {}, {}});
   }
@@ -632,9 +635,8 @@ class Block {
     const Statement& s = at(i);
     const uint32_t bytes = ptx::type_bytes(type_of(s));
     for (const std::string& word : components(m_, s.operands[0])) {
-      const bool is_end =
-          std::ranges::any_of(std::array{loop_.begin_offset, loop_.end_offset},
-                              [&](uint32_t end) { return offset < end + 4 && end < offset + bytes; });
+      const auto overlaps = [&](uint32_t end) { return offset < end + 4 && end < offset + bytes; };
+      const bool is_end = overlaps(loop_.end_offset) || (loop_.begin_offset && overlaps(*loop_.begin_offset));
       const bool is_number = bytes == 4 || bytes == 8;
       write(t, i, word, {is_end || !is_number ? Expr() : Expr::parameter(offset, 8 * bytes), {}, {}});
       offset += bytes;

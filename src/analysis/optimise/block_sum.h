@@ -1,4 +1,4 @@
-// What a child's block does with the sums of its threads: whether it adds them all up.
+// This file tells whether a child's block adds up the sums of its threads.
 //
 // Behind its loop (range_loop.h) each thread has a sum. The block usually adds these up, by shuffles and in
 // shared memory, and one thread adds the result to memory. Programs do this in many ways, and a way may be

@@ -101,7 +101,8 @@ std::optional<IterationSplit> split_of(const StrideLoop& loop, const FunctionFac
     if (last == span.parameter) continue;
     last = span.parameter;
     const Argument* const argument = passed_argument(site, span.parameter, kPointerBytes);
-    if (argument == nullptr || !is_known_argument(parent, site, *argument, may_wait, at_launch)) return std::nullopt;
+    if (argument == nullptr || !is_known_argument(parent, site, *argument, may_wait, at_launch))
+      return std::nullopt;
     split.pointers.push_back(argument->source);
   }
   return split;

@@ -172,6 +172,10 @@ std::optional<IterationLoop::Counter> IterationLoop::gone_on(uint32_t reg, uint3
   if (before == before_->counters().end()) return std::nullopt;
   std::vector<uint32_t> beginning = definitions;
   if (std::erase(beginning, before->second.writer) == 0) return std::nullopt;
+  // Behind that loop it would begin again.
+  const bool is_late = std::ranges::any_of(
+      beginning, [&](uint32_t i) { return v_->flow.can_follow(before->second.writer, i); });
+  if (is_late) return std::nullopt;
   const auto first = first_value(reg, beginning);
   return first && *first == before->second.value ? std::optional(Counter{*first, writer, definitions})
                                                  : std::nullopt;
@@ -183,19 +187,20 @@ std::optional<IterationLoop::Counter> IterationLoop::computed_behind(
   if (definitions.size() != 1) return std::nullopt;
   const uint32_t beginning = definitions[0];
   if (contains(beginning) || before_->contains(beginning) || !gives(beginning, reg)) return std::nullopt;
+  // It must know its iteration from such counters only.
+  const Expr raw = form_.apply(v_->symbolic.written(beginning, reg));
+  if (!raw.known() || any_leaf(raw, is_own_index)) return std::nullopt;
   bool known = true;
-  const Expr first = substitute(
-      in_iteration(form_.apply(v_->symbolic.written(beginning, reg))),
-      [&](const Expr& part) -> std::optional<Expr> {
-        if (part->kind != ExprKind::Merged) return std::nullopt;
-        const auto reader = static_cast<uint32_t>(part->value);
-        const uint32_t counter = v_->registers.find(reader, part->name);
-        const ReachingDefinitions::Origins origins = v_->reaching.origins(reader, counter);
-        const bool is_behind = !contains(reader) && !before_->contains(reader) && !origins.entry;
-        const auto value = is_behind ? gone_on(counter, writer, origins.definitions) : std::nullopt;
-        known = known && value && value->value->bits == part->bits;
-        return known ? value->value : part;
-      });
+  const Expr first = substitute(raw, [&](const Expr& part) -> std::optional<Expr> {
+    if (part->kind != ExprKind::Merged) return std::nullopt;
+    const auto reader = static_cast<uint32_t>(part->value);
+    const uint32_t counter = v_->registers.find(reader, part->name);
+    const ReachingDefinitions::Origins origins = v_->reaching.origins(reader, counter);
+    const bool is_behind = !contains(reader) && !before_->contains(reader) && !origins.entry;
+    const auto value = is_behind ? gone_on(counter, writer, origins.definitions) : std::nullopt;
+    known = known && value && value->value->bits == part->bits;
+    return known ? value->value : part;
+  });
   return known ? std::optional(Counter{first, writer, definitions}) : std::nullopt;
 }
 

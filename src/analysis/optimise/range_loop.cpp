@@ -71,13 +71,15 @@ class RangeFinder {
     const auto guard = guard_by(plain);
     if (!guard) return "its threads pass no guard first";
     const auto base = base_of(guard->index);
+    const bool is_counted = guard->index == LinearIndex::index(8 * kArgumentBytes);
     const ExprNode& bound = *guard->bound;
-    const bool is_range = base && bound.kind == ExprKind::Parameter && bound.bits == 8 * kArgumentBytes &&
-                          !guard->inclusive && guard->sign == Sign::Signed;
+    const bool is_range = (base || is_counted) && bound.kind == ExprKind::Parameter &&
+                          bound.bits == 8 * kArgumentBytes && !guard->inclusive &&
+                          guard->sign == Sign::Signed;
     if (!is_range) return fmt::format("its guard is not an element of a range: if {}", to_string(*guard));
-    out_.begin_offset = *base;
+    out_.begin_offset = base;
     out_.end_offset = static_cast<uint32_t>(bound.value);
-    form_.emplace(LinearIndex::over_range(*base));
+    form_.emplace(base ? LinearIndex::over_range(*base) : plain);
     guard_ = guard_by(*form_);
     return guard_ ? Found() : Found("its threads pass no guard first");
   }
@@ -292,7 +294,18 @@ class RangeFinder {
 
   [[nodiscard]] bool only_computes(uint32_t i) const {
     return ptx::opcode_of(m_, at(i)).result == ptx::OpcodeResult::Pure &&
-           instruction_effects(m_, at(i)).empty();
+           instruction_effects(m_, at(i)).empty() && !reads_other_register(i);
+  }
+
+  // Of all special registers only those of the thread's place in its grid are followed.
+  [[nodiscard]] bool reads_other_register(uint32_t i) const {
+    for (uint32_t t = at(i).tokens.first; t < at(i).tokens.last; ++t) {
+      const std::string_view name = m_.text(t);
+      if (name.starts_with('%') && v_.registers.find(i, name) == VirtualRegisters::kNone &&
+          !is_virtual_special_register(name))
+        return true;
+    }
+    return false;
   }
 
   [[nodiscard]] bool is_plain_load(const Statement& s) const {
@@ -305,8 +318,8 @@ class RangeFinder {
     return has_space;
   }
 
-  // What an instruction of an iteration reads, other than the sum that it adds to and the loop's own control,
-  // must depend on the element alone.
+  // An instruction of an iteration may read the sum that it adds to. All else that it reads must depend on
+  // the element alone, but for the loop's own control.
   Found check_operands(uint32_t i) {
     if (i == loop_->branch() || i == loop_->condition()) return std::nullopt;
     if (v_.symbolic.is_evaluated(i) && !steps_.contains(i)) return std::nullopt;
@@ -341,7 +354,7 @@ class RangeFinder {
   Found check_leaf(uint32_t i, const ExprNode& leaf) {
     if (is_count(leaf) || is_own_index(leaf) || is_iteration(leaf) || is_base(leaf))
       return rejection(i, "uses more than its element");
-    if (leaf.kind == ExprKind::Parameter && (is_in(leaf, out_.begin_offset) || is_in(leaf, out_.end_offset)))
+    if (leaf.kind == ExprKind::Parameter && is_end_of_range(static_cast<uint32_t>(leaf.value), leaf.bits / 8))
       return rejection(i, "uses an end of the range");
     if (leaf.kind == ExprKind::Special) return rejection(i, fmt::format("uses {}", leaf.name));
     if (leaf.kind == ExprKind::Merged) {
@@ -353,8 +366,10 @@ class RangeFinder {
     return std::nullopt;
   }
 
-  static bool is_in(const ExprNode& parameter, uint32_t offset) {
-    return parameter.value < offset + kArgumentBytes && offset < parameter.value + parameter.bits / 8;
+  // True if some of the bytes of the parameter block are those of an end of the range.
+  [[nodiscard]] bool is_end_of_range(uint32_t offset, uint32_t bytes) const {
+    const auto overlaps = [&](uint32_t end) { return offset < end + kArgumentBytes && end < offset + bytes; };
+    return overlaps(out_.end_offset) || (out_.begin_offset && overlaps(*out_.begin_offset));
   }
 
   Found check_writers(uint32_t reader, uint32_t reg) {
@@ -376,10 +391,7 @@ class RangeFinder {
     if (!is_inside && is_parameter_load(i)) {
       const auto offset = v_.symbolic.parameter_offset(i);
       const uint32_t bytes = ptx::type_bytes(m_.text(at(i).modifiers.last - 1)) * 4;
-      for (const uint32_t end : {out_.begin_offset, out_.end_offset}) {
-        if (*offset < end + kArgumentBytes && end < *offset + bytes)
-          return rejection(i, "uses an end of the range");
-      }
+      if (is_end_of_range(*offset, bytes)) return rejection(i, "uses an end of the range");
       return std::nullopt;
     }
     if (!is_inside && !only_computes(i)) return rejection(i, "is computed ahead of the loop");
@@ -391,13 +403,14 @@ class RangeFinder {
   }
 
   // The expression with the element in place of base and index.
-  static Expr of_element(const Expr& e) {
-    return substitute(e, [](const Expr& part) -> std::optional<Expr> {
+  [[nodiscard]] Expr of_element(const Expr& e) const {
+    const Expr base = out_.begin_offset ? LinearIndex::base() : Expr::constant(0, 32);
+    return substitute(e, [&](const Expr& part) -> std::optional<Expr> {
       const bool widens = is_widening(*part) && is_iteration(narrowed(part));
       if (!widens && !is_iteration(*part)) return std::nullopt;
-      if (part->bits == 32 && !widens) return element() - LinearIndex::base();
+      if (part->bits == 32 && !widens) return element() - base;
       const Sign sign = part->kind == ExprKind::SignExtend ? Sign::Signed : Sign::Unsigned;
-      return convert(element(), part->bits, sign) - convert(LinearIndex::base(), part->bits, sign);
+      return convert(element(), part->bits, sign) - convert(base, part->bits, sign);
     });
   }
 
@@ -425,8 +438,8 @@ std::string to_string(const RangeLoop& loop) {
   if (!loop.yes()) return "no: " + loop.why_not;
   std::vector<std::string> operations;
   for (const RangeLoop::Sum& sum : loop.sums) operations.push_back(sum.operation);
-  return fmt::format("yes: {} over p[{}] to p[{}]", fmt::join(operations, ", "), loop.begin_offset,
-                     loop.end_offset);
+  return fmt::format("yes: {} over {} to p[{}]", fmt::join(operations, ", "),
+                     loop.begin_offset ? fmt::format("p[{}]", *loop.begin_offset) : "0", loop.end_offset);
 }
 
 }  // namespace klap::analysis

@@ -2,11 +2,11 @@
 //
 //   for (e = begin + threadIdx.x; e < end; e += blockDim.x) sum += f(e);
 //
-// Such a child is launched as one block of one row, and `begin` and `end` are two of its arguments. A thread
-// comes to the end of the loop with the sum over its elements: those that are as far from `begin` as its
-// number says, and every block's width further on. So whatever the range is and however many threads there
-// are, the sums of all threads together are over all elements, each once. What becomes of these sums behind
-// the loop is a question of its own (block_sum.h).
+// Such a child is launched as one block of one row, and `begin` and `end` are two of its arguments. Or it is
+// given pointers to its elements, and counts them from 0. A thread comes to the end of the loop with the sum
+// over its elements: those that are as far from `begin` as its number says, and every block's width further
+// on. So whatever the range is and however many threads there are, the sums of all threads together are over
+// all elements, each once. What becomes of these sums behind the loop is a question of its own (block_sum.h).
 //
 // This file shows that for all that a thread does up to the end of the loop:
 //
@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,8 +32,9 @@ namespace klap::analysis {
 
 struct RangeLoop {
   std::string why_not;  // the reason why there is none; empty if there is one
-  uint32_t begin_offset = 0,
-           end_offset = 0;    // of the two arguments, integers of 32 bits, in the parameter block
+  // Of the two arguments, integers of 32 bits, in the parameter block. Without the first one it begins at 0.
+  std::optional<uint32_t> begin_offset;
+  uint32_t end_offset = 0;
   uint32_t branch = 0;        // the instruction by which threads go into the loop or around it
   uint32_t behind = 0;        // the block in which all go on
   std::set<uint32_t> blocks;  // between both

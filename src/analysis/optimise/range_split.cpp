@@ -53,6 +53,33 @@ Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads) 
                                                : Found("blocks of another size add to other memory");
 }
 
+// All sums have other registers than what is computed once more, since they begin with literals.
+HigherThreads higher_threads(const Values& child, const RangeLoop& loop) {
+  HigherThreads out;
+  const auto& instructions = child.flow.instructions();
+  const auto is_begin_of_sum = [&](uint32_t i) {
+    return std::ranges::any_of(child.registers.accesses(i), [&](const Access& a) {
+      return a.written && std::ranges::find(loop.sums, a.reg, &RangeLoop::Sum::reg) != loop.sums.end();
+    });
+  };
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    const bool is_before = instructions[i].block == 0;
+    if (!is_before && !loop.blocks.contains(instructions[i].block)) continue;
+    out.statements.insert(instructions[i].statement);
+    if (is_before && i != loop.branch && !is_begin_of_sum(i)) out.again.push_back(instructions[i].statement);
+  }
+  out.behind = instructions[child.flow.blocks()[loop.behind].first].statement;
+  return out;
+}
+
+// Names mean the same in front of the loop and behind it.
+bool are_in_body(const Values& child, const HigherThreads& higher) {
+  const auto is_in_body = [&](const ptx::Statement* s) {
+    return child.flow.instructions()[child.flow.index_of(s)].scope == &child.flow.function().body;
+  };
+  return is_in_body(higher.behind) && std::ranges::all_of(higher.again, is_in_body);
+}
+
 }  // namespace
 
 RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& child,
@@ -67,17 +94,25 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   split.elements = kElements;
   split.is_rounded =
       std::ranges::any_of(loop.sums, [](const auto& sum) { return is_rounded(sum.operation); });
-  if (!is_read_plainly(*child, split.begin_offset) || !is_read_plainly(*child, split.end_offset))
-    return {std::nullopt, "an end of its range is read in another form", true};
+  const bool is_plain = (!split.begin_offset || is_read_plainly(*child, *split.begin_offset)) &&
+                        is_read_plainly(*child, split.end_offset);
+  if (!is_plain) return {std::nullopt, "an end of its range is read in another form", true};
   if (Found found = check_block(values, loop, threads)) return {std::nullopt, *found, true};
-  const Argument* const begin = passed_argument(site, split.begin_offset, kArgumentBytes);
-  const Argument* const end = passed_argument(site, split.end_offset, kArgumentBytes);
-  if (begin == nullptr || end == nullptr ||
-      !is_known_argument(parent, site, *begin, may_wait, split.at_launch) ||
-      !is_known_argument(parent, site, *end, may_wait, split.at_launch))
-    return {std::nullopt, "its range is not known where the launch begins", true};
-  split.begin = begin->source;
-  split.end = end->source;
+  const auto known = [&](uint32_t offset) -> std::optional<std::string> {
+    const Argument* const argument = passed_argument(site, offset, kArgumentBytes);
+    const bool is_known =
+        argument != nullptr && is_known_argument(parent, site, *argument, may_wait, split.at_launch);
+    return is_known ? std::optional(argument->source) : std::nullopt;
+  };
+  const auto begin = split.begin_offset ? known(*split.begin_offset) : std::optional<std::string>("0");
+  const auto end = known(split.end_offset);
+  if (!begin || !end) return {std::nullopt, "its range is not known where the launch begins", true};
+  split.begin = *begin;
+  split.end = *end;
+  if (!split.begin_offset) {
+    split.higher = higher_threads(values, loop);
+    if (!are_in_body(values, split.higher)) return {std::nullopt, "it begins in a scope of its own", true};
+  }
   const auto conditions = LaunchOrder(parent, {{&site, child}}, block).of_own_reads(0);
   if (!conditions) return {std::nullopt, "it may read what it adds to", true};
   split.conditions = *conditions;

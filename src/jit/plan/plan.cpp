@@ -101,7 +101,7 @@ class Planner {
     keep_order_otherwise(planned);
   }
 
-  // What children that run as parts need holds for the launch of the parent, and so for all of its sites.
+  // Children that run as parts need conditions on the launch of the parent, which all of its sites share.
   static void add_conditions_of_parts(std::vector<PlannedSite>& sites) {
     analysis::OrderConditions conditions;
     for (const PlannedSite& site : sites) {

@@ -114,13 +114,23 @@ std::string range_part_text(const Module& child_module, const Function& child,
     return reads.empty() ? "" : load_preloaded(child, kernel.preloaded.back(), kernel);
   };
   const std::string begin = "%" + prefix + "begin", end = "%" + prefix + "end";
-  text += add_end(range.begin_offset, begin);
+  if (range.begin_offset) {
+    text += add_end(*range.begin_offset, begin);
+  } else {
+    text += fmt::format("\t.reg .b32 {0};\n\tmov.u32 {0}, 0;\n", begin);
+  }
   text += add_end(range.end_offset, end);
   text += fmt::format(
       "\t.reg .b32 %{0}next;\n\t.reg .pred %{0}more;\n\tmad.lo.s32 {1}, %{0}ctaid_x, {3}, {1};\n"
       "\tadd.u32 %{0}next, %{0}ctaid_x, 1;\n\tsetp.lt.u32 %{0}more, %{0}next, %{0}nctaid_x;\n"
       "\t@%{0}more add.s32 {2}, {1}, {3};\n",
       prefix, begin, end, range.elements);
+  if (!range.begin_offset) {
+    kernel.higher = &range.higher;
+    kernel.higher_index = "%" + prefix + "higher";
+    text += fmt::format("\t.reg .b32 {0};\n\tadd.s32 {0}, {1}, {2};\n", kernel.higher_index, kernel.tid[0],
+                        begin);
+  }
   kernel.ctaid = {"0", "0", "0"};
   kernel.nctaid = {"1", "1", "1"};
   return text;

@@ -180,6 +180,18 @@ class KernelSplicer final : public Splicer {
  private:
   [[nodiscard]] bool keeps_exits() const override { return kernel_.keep_exits; }
 
+  // ---- threads that have another index for a while ----
+
+  [[nodiscard]] bool is_higher() const {
+    return kernel_.higher != nullptr && !runs_again_ && kernel_.higher->statements.contains(current_);
+  }
+  void begin(const Statement& s) override {
+    if (kernel_.higher == nullptr || &s != kernel_.higher->behind) return;
+    runs_again_ = true;
+    for (const Statement* again : kernel_.higher->again) write(*again);
+    runs_again_ = false;
+  }
+
   // ---- a block of one warp among several ----
 
   [[nodiscard]] bool has_part(std::string_view name) const {
@@ -365,6 +377,7 @@ class KernelSplicer final : public Splicer {
     // allow.
     if (analysis::reads_narrow_position(m_, *current_, component - 1)) throw unsupported(component - 1);
     swallow_next_ = true;
+    if (name == "%tid" && index == 0 && is_higher()) return kernel_.higher_index;
     if (name == "%tid") return kernel_.tid[index];
     if (name == "%ctaid") return kernel_.ctaid[index];
     if (name == "%nctaid") return kernel_.nctaid[index];
@@ -449,6 +462,7 @@ class KernelSplicer final : public Splicer {
   const InlineKernel& kernel_;
   LineTables& lines_;
   Surroundings around_;
+  bool runs_again_ = false;  // what `higher` says is run once more
   std::map<std::string_view, std::string>
       ahead_;  // registers that were computed for iterations ahead, and where
   std::optional<analysis::RegisterBits> registers_;  // where arguments are held

@@ -17,6 +17,7 @@
 #include "analysis/launches/sites.h"
 #include "analysis/legality/shared_overlay.h"
 #include "analysis/legality/warp_block.h"
+#include "analysis/optimise/range_split.h"
 #include "analysis/optimise/straight_loops.h"
 #include "analysis/synchronisation/early_exit.h"
 #include "ptx/tree.h"
@@ -98,6 +99,9 @@ struct InlineKernel {
   // Shared variables that are parts of the variable `overlay` instead.
   std::span<const analysis::OverlaidVariable> overlaid;
   std::string overlay;
+  // Statements that are told another index of the thread, the operand `higher_index`.
+  const analysis::HigherThreads* higher = nullptr;
+  std::string higher_index;
   Surroundings around;              // of statements of the body
   std::vector<UnrolledCopy> loops;  // of the body
 };

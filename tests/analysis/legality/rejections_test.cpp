@@ -438,7 +438,8 @@ const std::set<std::string> kNoRejection = {
     // Children that call such functions are left for that.
     "a called function may exit",
     // Of blocks that are not packed: warp_block_test.cpp.
-    "{} in a called function", "{} is declared outside the child in another form", "{} is used in another form, {}",
+    "{} in a called function", "{} is declared outside the child in another form",
+    "{} is used in another form, {}",
     // Of packed records: tests/transform/packed_test.cpp.
     "{} never read",
     // Why blocks may wait for others than those before them: tests/analysis/effects/earlier_blocks_test.cpp.

@@ -53,6 +53,22 @@ TEST(RangeLoop, SumsUpByEveryOperationThatCommutes) {
             loop_in({.body = "setp.gt.s32 %p3, %r7, 5; @%p3 add.s32 %r20, %r20, 1;\n"}));
 }
 
+// `for (e = tid; e < c; ...)`: %r10 is only the thread's number then.
+TEST(RangeLoop, CountsFromZero) {
+  const auto counted = [](const std::string& body) {
+    std::string text = kernel_of({.body = body});
+    const std::string from = "add.s32 %r10, %r3, %r4;";
+    const Kernel kernel(text.replace(text.find(from), from.size(), "mov.u32 %r10, %r3;"));
+    return to_string(analysis::find_range_loop(kernel.values));
+  };
+  EXPECT_EQ("yes: add.i32 over 0 to p[12]", counted("add.s32 %r20, %r20, %r7;\n"));
+  EXPECT_EQ("yes: add.i32 over 0 to p[12]", counted("mad.lo.s32 %r20, %r10, %r7, %r20;\n"))
+      << "by the element";
+  EXPECT_EQ("yes: add.i32 over 0 to p[12]", counted("mad.lo.s32 %r20, %r4, %r7, %r20;\n"))
+      << "b is an argument";
+  EXPECT_THAT(counted("mad.lo.s32 %r20, %r3, %r7, %r20;\n"), HasSubstr("uses more than its element"));
+}
+
 TEST(RangeLoop, LeavesSumsOfAnotherForm) {
   EXPECT_THAT(loop_in({.begin = "mov.u32 %r20, 1;\n"}), HasSubstr("mov.u32 does not begin a sum"));
   EXPECT_THAT(loop_in({.begin = "mov.u32 %r20, %r3;\n"}), HasSubstr("does not begin a sum"));
@@ -80,6 +96,12 @@ TEST(RangeLoop, LeavesIterationsThatKnowMoreThanTheirElement) {
                        .body = "cvt.rzi.s32.f32 %r8, %f3; add.s32 %r20, %r20, %r8;\n"}),
               HasSubstr("uses an end of the range"));
   EXPECT_EQ("yes: add.i32 over p[8] to p[12]", loop_in(adding("mul.lo.s32 %r8, %r10, %r7;")));
+  for (const char* const place : {"%laneid", "%warpid", "%clock", "%lanemask_lt", "%smid"}) {
+    const std::string read = std::string("mov.u32 %r8, ") + place + ";";
+    EXPECT_THAT(loop_in(adding(read)), StartsWith("no: ")) << place;
+    EXPECT_THAT(loop_in({.before = read + "\n", .body = "add.s32 %r20, %r20, %r8;\n"}), StartsWith("no: "))
+        << place;
+  }
 }
 
 TEST(RangeLoop, LeavesIterationsThatDoMore) {
@@ -97,7 +119,7 @@ TEST(RangeLoop, LeavesIterationsThatDoMore) {
 TEST(RangeLoop, LeavesOtherWaysIntoTheLoop) {
   EXPECT_THAT(loop_in({.guard = "setp.hs.u32 %p1, %r10, %r5;\n"}), HasSubstr("not an element of a range"));
   EXPECT_THAT(loop_in({.guard = "setp.gt.s32 %p1, %r10, %r5;\n"}), StartsWith("no: "));
-  EXPECT_THAT(loop_in({.guard = "setp.ge.s32 %p1, %r3, %r5;\n"}), HasSubstr("not an element of a range"));
+  EXPECT_THAT(loop_in({.guard = "setp.ge.s32 %p1, %r3, %r5;\n"}), HasSubstr("do not end by its guard"));
 }
 
 // ---- blocks ----
@@ -176,8 +198,12 @@ TEST(BlockSum, LeavesWhatItDoesNotKnow) {
       HasSubstr("do not add up all of their threads' sums"));
   EXPECT_THAT(block_of(64, "setp.ge.s32 %p4, %r3, 32; @%p4 bra OUT; bar.sync 0;\nOUT:\n"),
               HasSubstr("wait for each other in a way that is not known"));
-  EXPECT_THAT(block_of(32, "activemask.b32 %r40; red.global.add.u32 [%rd9], %r20;\n"), StartsWith("add.i32"))
-      << "nothing depends on it";
+  for (const char* const other : {"activemask.b32 %r40;", "trap;", "nanosleep.u32 20;",
+                                  "prefetch.global.L2 [%rd9];", "vote.sync.any.pred %p4, %p1, -1;"})
+    EXPECT_THAT(block_of(32, std::string(other) + " red.global.add.u32 [%rd9], %r20;\n"),
+                HasSubstr("is not known"))
+        << other;
+  EXPECT_THAT(block_of(32, "mov.u32 %r40, %smid; red.global.add.u32 [%rd9], %r20;\n"), HasSubstr("%smid"));
   EXPECT_THAT(block_of(32, "bar.sync 1, 32;\n"), HasSubstr("is for some of the threads"));
   EXPECT_EQ("its last warp is not full", block_of(48, ""));
   EXPECT_EQ("it adds its sum to no memory", block_of(32, ""));

@@ -198,6 +198,38 @@ extern "C" __global__ void ranges_to_threads_parent(const int* x, const int* fir
   sum_to_threads<<<1, 64>>>(x, first[t], first[t + 1], sums);
 }
 
+// The same for children that are given pointers to their elements and count them from 0, with one loop and
+// with two.
+template <class Value>
+__global__ void sum_counted(const Value* x, int count, Value* sum) {
+  Value mine = 0;
+  for (int e = static_cast<int>(threadIdx.x); e < count; e += static_cast<int>(blockDim.x)) mine += x[e];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_from_zero_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_counted<int><<<1, 128>>>(x + first[t], first[t + 1] - first[t], sums + t);
+}
+__global__ void sum_counted_rolled(const int* x, int count, int* sum) {
+  __shared__ int of_thread[64];
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  int mine = 0;
+#pragma unroll 1
+  for (int e = thread; e < count; e += threads) mine += x[e] * (e % 7);
+  of_thread[thread] = mine;
+  __syncthreads();
+  for (int width = threads / 2; width > 0; width /= 2) {
+    if (thread < width) of_thread[thread] += of_thread[thread + width];
+    __syncthreads();
+  }
+  if (thread == 0) atomicAdd(sum, of_thread[0]);
+}
+extern "C" __global__ void ranges_by_element_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_counted_rolled<<<1, 64>>>(x + first[t], first[t + 1] - first[t], sums + t % 4);
+}
+
 // Ranges that begin below 0, of an array whose middle is given.
 extern "C" __global__ void ranges_below_zero_parent(const int* x, const int* first, int* sums, int middle) {
   const int t = threadIdx.x;
@@ -293,6 +325,15 @@ KLAP_CASE(ranges_by_place, "an element is taken to be at another place of its ra
 }
 KLAP_CASE(ranges_squared, "a sum of squares takes the place of the square of a sum") {
   summed(c, "ranges_squared_parent", kThreads, own, [](int t) { return sum_of(t) * sum_of(t); });
+}
+
+KLAP_CASE(ranges_from_zero, "a part of a range that is counted from 0 begins at 0") {
+  summed(c, "ranges_from_zero_parent", kThreads, own, sum_of);
+}
+KLAP_CASE(ranges_by_element, "a thread takes another thread's number for its own") {
+  summed(
+      c, "ranges_by_element_parent", 4, [](int t) { return t % 4; },
+      [](int t) { return over_range(t, 0, [](int sum, int x, int at) { return sum + x * (at % 7); }); });
 }
 
 KLAP_CASE(ranges_of_threads, "a thread's own sum is lost") {

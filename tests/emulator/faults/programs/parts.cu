@@ -47,6 +47,26 @@ __global__ void sum_of_some(const int* x, int begin, int end, int* sum) {
   if (threadIdx.x < 32) atomicAdd(sum, mine);
 }
 
+// For blocks of any power of two, and given pointers to its elements.
+__global__ void sum_counted(const int* x, int count, int* sum) {
+  __shared__ int of_thread[kThreads];
+  const int thread = static_cast<int>(threadIdx.x);
+  int mine = 0;
+#pragma unroll 1
+  for (int e = thread; e < count; e += static_cast<int>(blockDim.x)) mine += x[e];
+  of_thread[thread] = mine;
+  __syncthreads();
+  for (int width = static_cast<int>(blockDim.x) / 2; width > 0; width /= 2) {
+    if (thread < width) of_thread[thread] += of_thread[thread + width];
+    __syncthreads();
+  }
+  if (thread == 0) atomicAdd(sum, of_thread[0]);
+}
+
+__global__ void sum_all_counted(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_counted<<<1, kThreads>>>(x + first[t], first[t + 1] - first[t], sums + 2 * t);
+}
 __global__ void sum_all_in_blocks(const int* x, const int* first, int* sums) {
   const int t = threadIdx.x;
   sum_in_block<<<1, kThreads>>>(x, first[t], first[t + 1], sums + 2 * t);
@@ -84,6 +104,7 @@ int main() {
   const auto to_first = [](int* sum, int x, int) { *sum += x; };
   expect(report, "by threads", sum_all_by_threads, first, to_first);
   expect(report, "in blocks", sum_all_in_blocks, first, to_first);
+  expect(report, "counted", sum_all_counted, first, to_first);
   expect(report, "by place", sum_all_by_place, first, [](int* sum, int x, int place) { *sum += x * place; });
   expect(report, "of some", sum_all_of_some, first,
          [](int* sum, int x, int place) { *sum += place % kThreads < 32 ? x : 0; });
