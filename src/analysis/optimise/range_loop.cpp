@@ -297,7 +297,7 @@ class RangeFinder {
            instruction_effects(m_, at(i)).empty() && !reads_other_register(i);
   }
 
-  // Of all special registers only those of the thread's place in its grid are followed.
+  // The values of special registers are followed only where they say the thread's place in its grid.
   [[nodiscard]] bool reads_other_register(uint32_t i) const {
     for (uint32_t t = at(i).tokens.first; t < at(i).tokens.last; ++t) {
       const std::string_view name = m_.text(t);
@@ -433,6 +433,56 @@ class RangeFinder {
 }  // namespace
 
 RangeLoop find_range_loop(const Values& child) { return RangeFinder(child).run(); }
+
+namespace {
+
+// True if the instructions, run once more in this order, find what they found before. `changed` are registers
+// that have had another value since.
+bool give_the_same_again(const Values& v, const std::vector<uint32_t>& again, std::set<uint32_t> changed) {
+  for (const uint32_t i : again) {
+    for (const Access& access : v.registers.accesses(i)) {
+      if (access.read && changed.contains(access.reg)) return false;
+    }
+    for (const Access& access : v.registers.accesses(i)) {
+      if (access.kills) changed.erase(access.reg);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<HigherThreads> higher_threads(const Values& v, const RangeLoop& loop) {
+  HigherThreads out;
+  const auto& instructions = v.flow.instructions();
+  std::vector<uint32_t> again;
+  std::set<uint32_t> changed;
+  for (const RangeLoop::Sum& sum : loop.sums) changed.insert(sum.reg);
+  const auto writes_sum = [&](uint32_t i) {
+    return std::ranges::any_of(v.registers.accesses(i), [&](const Access& a) {
+      return a.written && std::ranges::find(loop.sums, a.reg, &RangeLoop::Sum::reg) != loop.sums.end();
+    });
+  };
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    const bool is_before = instructions[i].block == 0;
+    if (!is_before && !loop.blocks.contains(instructions[i].block)) continue;
+    out.statements.insert(instructions[i].statement);
+    if (is_before && i != loop.branch && !writes_sum(i)) again.push_back(i);
+    for (const Access& access : v.registers.accesses(i)) {
+      if (!is_before && access.written) changed.insert(access.reg);
+    }
+  }
+  // Names must mean the same in front of the loop and behind it.
+  const ptx::Statement* const body = &v.flow.function().body;
+  const uint32_t behind = v.flow.blocks()[loop.behind].first;
+  const bool are_in_body = instructions[behind].scope == body && std::ranges::all_of(again, [&](uint32_t i) {
+                             return instructions[i].scope == body;
+                           });
+  if (!are_in_body || !give_the_same_again(v, again, changed)) return std::nullopt;
+  for (const uint32_t i : again) out.again.push_back(instructions[i].statement);
+  out.behind = instructions[behind].statement;
+  return out;
+}
 
 std::string to_string(const RangeLoop& loop) {
   if (!loop.yes()) return "no: " + loop.why_not;

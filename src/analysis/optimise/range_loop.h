@@ -32,7 +32,8 @@ namespace klap::analysis {
 
 struct RangeLoop {
   std::string why_not;  // the reason why there is none; empty if there is one
-  // Of the two arguments, integers of 32 bits, in the parameter block. Without the first one it begins at 0.
+  // Places of the two arguments in the parameter block, integers of 32 bits. Without the first one the range
+  // begins at 0.
   std::optional<uint32_t> begin_offset;
   uint32_t end_offset = 0;
   uint32_t branch = 0;        // the instruction by which threads go into the loop or around it
@@ -49,6 +50,17 @@ struct RangeLoop {
 };
 
 RangeLoop find_range_loop(const Values& child);
+
+// A child that counts its elements from 0 has no argument that tells a part where to begin. So its threads
+// are told a higher number up to the end of the loop. Behind it they know their own number again: the
+// instructions before the loop, which only compute, are run once more.
+struct HigherThreads {
+  std::set<const ptx::Statement*> statements;  // up to the end of the loop
+  std::vector<const ptx::Statement*> again;    // of these, those that are run once more
+  const ptx::Statement* behind = nullptr;      // in front of this one
+};
+// Nothing if running them once more could give another result.
+std::optional<HigherThreads> higher_threads(const Values& child, const RangeLoop& loop);
 
 // "yes: add.f32 over p[52] to p[56]", "no: line 31: ...".
 std::string to_string(const RangeLoop& loop);

@@ -53,33 +53,6 @@ Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads) 
                                                : Found("blocks of another size add to other memory");
 }
 
-// All sums have other registers than what is computed once more, since they begin with literals.
-HigherThreads higher_threads(const Values& child, const RangeLoop& loop) {
-  HigherThreads out;
-  const auto& instructions = child.flow.instructions();
-  const auto is_begin_of_sum = [&](uint32_t i) {
-    return std::ranges::any_of(child.registers.accesses(i), [&](const Access& a) {
-      return a.written && std::ranges::find(loop.sums, a.reg, &RangeLoop::Sum::reg) != loop.sums.end();
-    });
-  };
-  for (uint32_t i = 0; i < instructions.size(); ++i) {
-    const bool is_before = instructions[i].block == 0;
-    if (!is_before && !loop.blocks.contains(instructions[i].block)) continue;
-    out.statements.insert(instructions[i].statement);
-    if (is_before && i != loop.branch && !is_begin_of_sum(i)) out.again.push_back(instructions[i].statement);
-  }
-  out.behind = instructions[child.flow.blocks()[loop.behind].first].statement;
-  return out;
-}
-
-// Names mean the same in front of the loop and behind it.
-bool are_in_body(const Values& child, const HigherThreads& higher) {
-  const auto is_in_body = [&](const ptx::Statement* s) {
-    return child.flow.instructions()[child.flow.index_of(s)].scope == &child.flow.function().body;
-  };
-  return is_in_body(higher.behind) && std::ranges::all_of(higher.again, is_in_body);
-}
-
 }  // namespace
 
 RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& child,
@@ -110,8 +83,9 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   split.begin = *begin;
   split.end = *end;
   if (!split.begin_offset) {
-    split.higher = higher_threads(values, loop);
-    if (!are_in_body(values, split.higher)) return {std::nullopt, "it begins in a scope of its own", true};
+    auto higher = higher_threads(values, loop);
+    if (!higher) return {std::nullopt, "what it computes before its loop cannot be computed once more", true};
+    split.higher = *std::move(higher);
   }
   const auto conditions = LaunchOrder(parent, {{&site, child}}, block).of_own_reads(0);
   if (!conditions) return {std::nullopt, "it may read what it adds to", true};

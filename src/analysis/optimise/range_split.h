@@ -20,28 +20,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "analysis/facts/launch_shape.h"
+#include "analysis/optimise/range_loop.h"
 #include "analysis/order/launch_order.h"
 
 namespace klap::analysis {
 
-// A child that counts its elements from 0 has no argument that tells a part where to begin. So its threads
-// are told a higher number up to the end of the loop. Behind it they know their own number again: the
-// instructions before the loop, which only compute, are run once more.
-struct HigherThreads {
-  std::set<const ptx::Statement*> statements;  // up to the end of the loop
-  std::vector<const ptx::Statement*> again;    // of these, those that are run once more
-  const ptx::Statement* behind = nullptr;      // in front of this one
-};
-
 struct RangeSplit {
-  // Of the two arguments in the parameter block, 4 bytes each. The first one may be missing.
+  // Places of the two arguments in the parameter block, 4 bytes each. The first one may be missing.
   std::optional<uint32_t> begin_offset;
   uint32_t end_offset = 0;
   std::string begin, end;      // operands of the parent

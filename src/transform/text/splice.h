@@ -17,7 +17,7 @@
 #include "analysis/launches/sites.h"
 #include "analysis/legality/shared_overlay.h"
 #include "analysis/legality/warp_block.h"
-#include "analysis/optimise/range_split.h"
+#include "analysis/optimise/range_loop.h"
 #include "analysis/optimise/straight_loops.h"
 #include "analysis/synchronisation/early_exit.h"
 #include "ptx/tree.h"

@@ -69,6 +69,21 @@ TEST(RangeLoop, CountsFromZero) {
   EXPECT_THAT(counted("mad.lo.s32 %r20, %r3, %r7, %r20;\n"), HasSubstr("uses more than its element"));
 }
 
+// What stands before the loop is run once more behind it, for the thread's own number.
+TEST(RangeLoop, RunsOnlyWhatGivesTheSameAgain) {
+  const auto may_run_again = [](const std::string& before, const std::string& behind = "") {
+    const Kernel kernel(kernel_of({.before = "", .begin = "mov.u32 %r20, 0;\n" + before, .behind = behind}));
+    const analysis::RangeLoop loop = analysis::find_range_loop(kernel.values);
+    EXPECT_TRUE(loop.yes()) << loop.why_not;
+    return higher_threads(kernel.values, loop).has_value();
+  };
+  EXPECT_TRUE(may_run_again(""));
+  EXPECT_TRUE(may_run_again("shl.b32 %r21, %r3, 2; add.s32 %r22, %r21, 4;\n"));
+  EXPECT_FALSE(may_run_again("mov.u32 %r21, %r20;\n")) << "the sum has another value then";
+  EXPECT_TRUE(may_run_again("add.s32 %r21, %r10, 4;\n")) << "the counter begins again, too";
+  EXPECT_FALSE(may_run_again("{ .reg .b32 %r3; mov.u32 %r3, 5; }\n")) << "another register of the same name";
+}
+
 TEST(RangeLoop, LeavesSumsOfAnotherForm) {
   EXPECT_THAT(loop_in({.begin = "mov.u32 %r20, 1;\n"}), HasSubstr("mov.u32 does not begin a sum"));
   EXPECT_THAT(loop_in({.begin = "mov.u32 %r20, %r3;\n"}), HasSubstr("does not begin a sum"));
