@@ -20,12 +20,12 @@ namespace {
 using ptx::Module;
 using ptx::Statement;
 
-constexpr uint32_t kWarp = 32;
+constexpr uint32_t kWarpLanes = 32;
 constexpr uint64_t kMostSteps = 4'000'000;
 
 // A value of a thread: an integer expression, or a sum of threads' sums, or half of the bits of one. With
 // neither it is not known, and nothing may depend on it.
-struct Value {
+struct HeldValue {
   enum class Part : uint8_t { Whole, Low, High };
   Expr number;
   std::optional<size_t> sum;  // into the table of sums
@@ -55,7 +55,7 @@ enum class State : uint8_t { Runs, AtShuffle, AtWarpBarrier, AtBlockBarrier, Don
 struct Thread {
   uint32_t next = 0;  // instruction
   State state = State::Runs;
-  std::vector<Value> registers;
+  std::vector<HeldValue> registers;
 };
 
 // An access to shared memory, with the barriers that its thread has passed.
@@ -65,12 +65,12 @@ struct Touch {
 
 struct Cell {
   uint32_t bytes = 0;
-  Value value;
+  HeldValue value;
   Touch writer;
   std::vector<Touch> readers;
 };
 
-using Place = std::pair<std::string, int64_t>;  // a variable and an offset in it
+using SharedPlace = std::pair<std::string, int64_t>;  // a variable and an offset in it
 
 class Block {
  public:
@@ -81,7 +81,7 @@ class Block {
         loop_(loop),
         variables_(shared_variables()),
         threads_(threads),
-        warp_barriers_(threads / kWarp) {
+        warp_barriers_(threads / kWarpLanes) {
     for (Thread& thread : threads_) thread.registers.resize(v_.registers.all().size());
   }
 
@@ -118,7 +118,7 @@ class Block {
     return s.modifiers.empty() ? "" : std::string(m_.text(s.modifiers.last - 1));
   }
 
-  Value read(uint32_t t, uint32_t i, const std::string& word, uint32_t bits) {
+  HeldValue read(uint32_t t, uint32_t i, const std::string& word, uint32_t bits) {
     if (const auto special = special_register(t, word)) return {Expr::constant(*special, bits), {}, {}};
     const uint32_t reg = v_.registers.find(i, word);
     if (reg != VirtualRegisters::kNone) return threads_[t].registers[reg];
@@ -128,13 +128,13 @@ class Block {
     if (variables_.contains(word)) return {Expr::address(word, bits), {}, {}};
     throw refused(i, "has an operand that is not known: " + word);
   }
-  Value read(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
+  HeldValue read(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
     const std::vector<std::string> words = components(m_, at(i).operands[operand]);
     if (words.size() != 1) throw refused(i, "has a vector that is not known");
     return read(t, i, words[0], bits);
   }
   Expr number(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
-    const Value value = read(t, i, operand, bits);
+    const HeldValue value = read(t, i, operand, bits);
     if (value.sum || !value.number.known() || value.number->bits == bits)
       return value.sum ? Expr() : value.number;
     return convert(value.number, bits, Sign::Unsigned);
@@ -156,7 +156,7 @@ class Block {
   [[nodiscard]] std::optional<uint64_t> special_register(uint32_t t, const std::string& name) const {
     if (name == "%tid.x") return t;
     if (name == "%ntid.x") return threads_.size();
-    if (name == "%laneid") return t % kWarp;
+    if (name == "%laneid") return t % kWarpLanes;
     for (const char* const zero : {"%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"}) {
       if (name == zero) return 0;
     }
@@ -182,13 +182,13 @@ class Block {
     return out;
   }
 
-  void write(uint32_t t, uint32_t i, const std::string& word, Value value) {
+  void write(uint32_t t, uint32_t i, const std::string& word, HeldValue value) {
     if (word == "_") return;
     const uint32_t reg = v_.registers.find(i, word);
     if (reg == VirtualRegisters::kNone) throw refused(i, "has a result that is not known");
     threads_[t].registers[reg] = std::move(value);
   }
-  void write(uint32_t t, uint32_t i, Value value) {
+  void write(uint32_t t, uint32_t i, HeldValue value) {
     const std::vector<std::string> words = components(m_, at(i).operands[0]);
     if (words.size() != 1) throw refused(i, "has several results");
     write(t, i, words[0], std::move(value));
@@ -237,7 +237,7 @@ class Block {
 
   bool holds(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
-    const Value value = read(t, i, std::string(m_.text(s.predicate)), 32);
+    const HeldValue value = read(t, i, std::string(m_.text(s.predicate)), 32);
     const auto known = value.number.known() ? value.number.as_constant() : std::nullopt;
     if (!known) throw refused(i, "goes by a value that is not known");
     return (*known != 0) != s.predicate_negated;
@@ -287,8 +287,8 @@ class Block {
   bool meet() {
     bool any = false;
     for (uint32_t warp = 0; warp < warp_barriers_.size(); ++warp) {
-      const uint32_t first = warp * kWarp;
-      if (!are_all_at(first, first + kWarp, threads_[first].state)) continue;
+      const uint32_t first = warp * kWarpLanes;
+      if (!are_all_at(first, first + kWarpLanes, threads_[first].state)) continue;
       const uint32_t i = threads_[first].next;
       if (threads_[first].state == State::AtShuffle) {
         exchange(first, i);
@@ -298,7 +298,7 @@ class Block {
         continue;
       }
       any = true;
-      release(first, first + kWarp);
+      release(first, first + kWarpLanes);
     }
     if (!any && are_all_at(0, static_cast<uint32_t>(threads_.size()), State::AtBlockBarrier)) {
       ++block_barriers_;
@@ -322,10 +322,10 @@ class Block {
 
   void exchange(uint32_t first, uint32_t i) {
     if (m_.is(at(i).head, "redux")) return reduce(first, i);
-    std::array<Value, kWarp> given;
-    for (uint32_t lane = 0; lane < kWarp; ++lane) given[lane] = read(first + lane, i, 1, 32);
+    std::array<HeldValue, kWarpLanes> given;
+    for (uint32_t lane = 0; lane < kWarpLanes; ++lane) given[lane] = read(first + lane, i, 1, 32);
     const Statement& s = at(i);
-    for (uint32_t lane = 0; lane < kWarp; ++lane) {
+    for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
       const uint32_t t = first + lane;
       const auto b = static_cast<uint32_t>(constant(t, i, 2)), c = static_cast<uint32_t>(constant(t, i, 3));
       const auto [from, is_there] = source_lane(s, lane, b & 31, c);
@@ -360,14 +360,14 @@ class Block {
   void reduce(uint32_t first, uint32_t i) {
     const Statement& s = at(i);
     const std::string operation = operation_of(s);
-    Value all;
-    for (uint32_t lane = 0; lane < kWarp; ++lane) {
-      const Value mine = read(first + lane, i, 1, 32);
+    HeldValue all;
+    for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+      const HeldValue mine = read(first + lane, i, 1, 32);
       if (operation.empty() || !mine.sum) throw refused(i, "has an operand that is no sum");
-      all = lane == 0 ? mine : add(operation, all, mine).value_or(Value());
+      all = lane == 0 ? mine : add(operation, all, mine).value_or(HeldValue());
     }
     if (!all.sum || sums_[*all.sum].operation != operation) throw refused(i, "is another operation");
-    for (uint32_t lane = 0; lane < kWarp; ++lane) write(first + lane, i, all);
+    for (uint32_t lane = 0; lane < kWarpLanes; ++lane) write(first + lane, i, all);
   }
 
   // ---- instructions ----
@@ -384,8 +384,8 @@ class Block {
   }
 
   // The sum of two sums, or of a sum and what adds nothing; nothing if that is not known.
-  std::optional<Value> add(const std::string& operation, const Value& a, const Value& b) {
-    if (operation.empty() || a.part != Value::Part::Whole || b.part != Value::Part::Whole)
+  std::optional<HeldValue> add(const std::string& operation, const HeldValue& a, const HeldValue& b) {
+    if (operation.empty() || a.part != HeldValue::Part::Whole || b.part != HeldValue::Part::Whole)
       return std::nullopt;
     for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
       if (!one->sum && is_zero(*one) && other->sum && sums_[*other->sum].operation == operation &&
@@ -395,7 +395,7 @@ class Block {
     if (!a.sum || !b.sum || sums_[*a.sum].operation != operation || sums_[*b.sum].operation != operation)
       return std::nullopt;
     sums_.push_back({operation, both(sums_[*a.sum].times, sums_[*b.sum].times)});
-    return Value{Expr(), sums_.size() - 1, {}};
+    return HeldValue{Expr(), sums_.size() - 1, {}};
   }
 
   void execute(uint32_t t, uint32_t i) {
@@ -414,7 +414,9 @@ class Block {
     write(t, i, {arithmetic(t, i), {}, {}});
   }
 
-  static bool is_zero(const Value& value) { return value.number.known() && value.number.as_constant() == 0U; }
+  static bool is_zero(const HeldValue& value) {
+    return value.number.known() && value.number.as_constant() == 0U;
+  }
 
   bool holds_operand(uint32_t t, uint32_t i, size_t operand) {
     const auto known = number(t, i, operand, 32).as_constant();
@@ -431,11 +433,11 @@ class Block {
     }
     const std::string operation = commuting_operation(m_.text(s.head), type);
     if (operation.empty()) return false;
-    const Value a = read(t, i, 1, bits_of(type)), b = read(t, i, 2, bits_of(type));
+    const HeldValue a = read(t, i, 1, bits_of(type)), b = read(t, i, 2, bits_of(type));
     const bool are_zeros = !a.sum && !b.sum && is_zero(a) && is_zero(b);  // also of floating-point numbers
     if (are_zeros) write(t, i, a);
     if (!a.sum && !b.sum) return are_zeros;
-    write(t, i, add(operation, a, b).value_or(Value()));
+    write(t, i, add(operation, a, b).value_or(HeldValue()));
     return true;
   }
 
@@ -447,25 +449,26 @@ class Block {
     if (to.size() == 1 && from.size() == 1) return write(t, i, to[0], read(t, i, from[0], bits));
     if (bits != 64 || to.size() + from.size() != 3) throw refused(i, "is not known");
     if (to.size() == 2) {
-      const Value whole = read(t, i, from[0], bits);
-      write(t, i, to[0], half(whole, Value::Part::Low));
-      write(t, i, to[1], half(whole, Value::Part::High));
+      const HeldValue whole = read(t, i, from[0], bits);
+      write(t, i, to[0], half(whole, HeldValue::Part::Low));
+      write(t, i, to[1], half(whole, HeldValue::Part::High));
       return;
     }
-    const Value low = read(t, i, from[0], 32), high = read(t, i, from[1], 32);
-    const bool is_whole =
-        low.sum && low.sum == high.sum && low.part == Value::Part::Low && high.part == Value::Part::High;
+    const HeldValue low = read(t, i, from[0], 32), high = read(t, i, from[1], 32);
+    const bool is_whole = low.sum && low.sum == high.sum && low.part == HeldValue::Part::Low &&
+                          high.part == HeldValue::Part::High;
     const bool are_zeros = !low.sum && !high.sum && is_zero(low) && is_zero(high);
     if (are_zeros) return write(t, i, to[0], {Expr::constant(0, bits), {}, {}});
-    write(t, i, to[0], is_whole ? Value{Expr(), low.sum, {}} : Value());
+    write(t, i, to[0], is_whole ? HeldValue{Expr(), low.sum, {}} : HeldValue());
   }
-  static Value half(const Value& whole, Value::Part part) {
-    if (whole.sum && whole.part == Value::Part::Whole) return {Expr(), whole.sum, part};
+  static HeldValue half(const HeldValue& whole, HeldValue::Part part) {
+    if (whole.sum && whole.part == HeldValue::Part::Whole) return {Expr(), whole.sum, part};
     const auto number = !whole.sum && whole.number.known() ? whole.number.as_constant() : std::nullopt;
     if (!number) return {};
     constexpr uint32_t kHalf = 32;
-    return {
-        Expr::constant(part == Value::Part::Low ? *number & 0xffffffffU : *number >> kHalf, kHalf), {}, {}};
+    return {Expr::constant(part == HeldValue::Part::Low ? *number & 0xffffffffU : *number >> kHalf, kHalf),
+            {},
+            {}};
   }
 
   // Arithmetic on integers; unknown if an operand is, or if the instruction is none of these.
@@ -582,14 +585,14 @@ class Block {
     }
     const uint32_t reg = v_.registers.find(i, base);
     const uint32_t bits = reg == VirtualRegisters::kNone ? 32 : bits_of(std::string(v_.registers[reg].type));
-    const Value value = read(t, i, base, bits);
+    const HeldValue value = read(t, i, base, bits);
     if (value.sum || !value.number.known()) throw refused(i, "has an address that is not known");
     return value.number + Expr::constant(static_cast<uint64_t>(offset), value.number->bits);
   }
 
-  Place shared_place(uint32_t t, uint32_t i, size_t operand) {
+  SharedPlace shared_place(uint32_t t, uint32_t i, size_t operand) {
     const Expr where = address(t, i, operand);
-    Place place;
+    SharedPlace place;
     for (const Term& term : terms_of(where)) {
       if (term.factors.empty()) {
         place.second = where->bits == 32 ? static_cast<int32_t>(term.coefficient)
@@ -621,7 +624,7 @@ class Block {
     if (const auto offset = v_.symbolic.parameter_offset(i)) return load_parameters(t, i, *offset);
     if (!is_plain_access(s, ".shared") || components(m_, s.operands[0]).size() != 1)
       throw refused(i, "stands outside the loop");
-    const Place place = shared_place(t, i, 1);
+    const SharedPlace place = shared_place(t, i, 1);
     const auto cell = shared_.find(place);
     if (cell == shared_.end() || cell->second.bytes != ptx::type_bytes(type_of(s)))
       throw refused(i, "reads what no thread has written");
@@ -647,7 +650,7 @@ class Block {
     const Statement& s = at(i);
     if (!is_plain_access(s, ".shared") || components(m_, s.operands[1]).size() != 1)
       throw refused(i, "stands outside the loop");
-    const Place place = shared_place(t, i, 0);
+    const SharedPlace place = shared_place(t, i, 0);
     const uint32_t bytes = ptx::type_bytes(type_of(s));
     Cell& cell = cell_at(i, place, bytes);
     if (cell.bytes != 0) check_apart(i, t, cell.writer);
@@ -655,7 +658,7 @@ class Block {
     cell = {bytes, read(t, i, 1, 8 * bytes), touch(t), {}};
   }
   // No other cell may lie over it.
-  Cell& cell_at(uint32_t i, const Place& place, uint32_t bytes) {
+  Cell& cell_at(uint32_t i, const SharedPlace& place, uint32_t bytes) {
     constexpr int64_t kWidest = 8;
     for (auto near = shared_.lower_bound({place.first, place.second - kWidest + 1});
          near != shared_.end() && near->first.first == place.first &&
@@ -668,11 +671,11 @@ class Block {
     return shared_[place];
   }
 
-  [[nodiscard]] Touch touch(uint32_t t) const { return {t, block_barriers_, warp_barriers_[t / kWarp]}; }
+  [[nodiscard]] Touch touch(uint32_t t) const { return {t, block_barriers_, warp_barriers_[t / kWarpLanes]}; }
   void check_apart(uint32_t i, uint32_t t, const Touch& other) const {
-    const bool is_apart =
-        other.thread == t || other.block_barriers != block_barriers_ ||
-        (other.thread / kWarp == t / kWarp && other.warp_barriers != warp_barriers_[t / kWarp]);
+    const bool is_apart = other.thread == t || other.block_barriers != block_barriers_ ||
+                          (other.thread / kWarpLanes == t / kWarpLanes &&
+                           other.warp_barriers != warp_barriers_[t / kWarpLanes]);
     if (!is_apart) throw refused(i, "meets another thread's access without a barrier between");
   }
 
@@ -691,9 +694,9 @@ class Block {
       if (access.written && !v_.reaching.uses(i, access.reg).empty())
         throw refused(i, "returns what memory held before");
     }
-    const Value value = read(t, i, is_atom ? 2 : 1, bits_of(type_of(s)));
+    const HeldValue value = read(t, i, is_atom ? 2 : 1, bits_of(type_of(s)));
     const bool is_sum =
-        value.sum && value.part == Value::Part::Whole && sums_[*value.sum].operation == operation;
+        value.sum && value.part == HeldValue::Part::Whole && sums_[*value.sum].operation == operation;
     if (!is_sum) throw refused(i, "adds something else than the sums of threads");
     const Expr where = address(t, i, is_atom ? 1 : 0);
     const auto known = std::ranges::find_if(
@@ -744,14 +747,14 @@ class Block {
   uint32_t block_barriers_ = 0;
   uint64_t steps_ = 0;
   std::vector<SumOf> sums_;
-  std::map<Place, Cell> shared_;
+  std::map<SharedPlace, Cell> shared_;
   std::vector<Added> added_;
 };
 
 }  // namespace
 
 BlockSum run_block(const Values& child, const RangeLoop& loop, uint32_t threads) {
-  if (threads == 0 || threads % kWarp != 0) return {"its last warp is not full", {}};
+  if (threads == 0 || threads % kWarpLanes != 0) return {"its last warp is not full", {}};
   return Block(child, loop, threads).run();
 }
 
@@ -759,7 +762,7 @@ std::string print_range_sum(const Values& child) {
   constexpr uint32_t kLargestBlock = 1024;
   const RangeLoop loop = find_range_loop(child);
   std::string text = to_string(loop) + "\n";
-  for (uint32_t threads = kWarp; loop.yes() && threads <= kLargestBlock; threads *= 2) {
+  for (uint32_t threads = kWarpLanes; loop.yes() && threads <= kLargestBlock; threads *= 2) {
     const BlockSum block = run_block(child, loop, threads);
     std::vector<std::string> parts;
     for (const BlockAddition& addition : block.additions) {

@@ -25,7 +25,7 @@ using ptx::Module;
 using ptx::Statement;
 using Found = std::optional<std::string>;
 
-constexpr uint32_t kArgumentBytes = 4;
+constexpr uint32_t kRangeEndBytes = 4;
 
 // The element of an iteration, in place of base and index.
 Expr element() { return Expr::symbol("e", 32, uint64_t{1} << 31); }
@@ -71,10 +71,10 @@ class RangeFinder {
     const auto guard = guard_by(plain);
     if (!guard) return "its threads pass no guard first";
     const auto base = base_of(guard->index);
-    const bool is_counted = guard->index == LinearIndex::index(8 * kArgumentBytes);
+    const bool is_counted = guard->index == LinearIndex::index(8 * kRangeEndBytes);
     const ExprNode& bound = *guard->bound;
     const bool is_range = (base || is_counted) && bound.kind == ExprKind::Parameter &&
-                          bound.bits == 8 * kArgumentBytes && !guard->inclusive &&
+                          bound.bits == 8 * kRangeEndBytes && !guard->inclusive &&
                           guard->sign == Sign::Signed;
     if (!is_range) return fmt::format("its guard is not an element of a range: if {}", to_string(*guard));
     out_.begin_offset = base;
@@ -104,7 +104,7 @@ class RangeFinder {
 
   // The offset of the argument of which the index is `i` plus its value.
   static std::optional<uint32_t> base_of(const Expr& index) {
-    if (!index.known() || index->bits != 8 * kArgumentBytes) return std::nullopt;
+    if (!index.known() || index->bits != 8 * kRangeEndBytes) return std::nullopt;
     const std::vector<Term> terms = terms_of(index);
     if (terms.size() != 2) return std::nullopt;
     std::optional<uint32_t> base;
@@ -368,7 +368,7 @@ class RangeFinder {
 
   // True if some of the bytes of the parameter block are those of an end of the range.
   [[nodiscard]] bool is_end_of_range(uint32_t offset, uint32_t bytes) const {
-    const auto overlaps = [&](uint32_t end) { return offset < end + kArgumentBytes && end < offset + bytes; };
+    const auto overlaps = [&](uint32_t end) { return offset < end + kRangeEndBytes && end < offset + bytes; };
     return overlaps(out_.end_offset) || (out_.begin_offset && overlaps(*out_.begin_offset));
   }
 

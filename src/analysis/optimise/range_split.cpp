@@ -13,8 +13,8 @@
 namespace klap::analysis {
 namespace {
 
-constexpr uint32_t kWarp = 32;
-constexpr uint32_t kArgumentBytes = 4;
+constexpr uint32_t kPartThreads = 32;
+constexpr uint32_t kEndBytes = 4;
 // On an H200 parts of 256 elements were the fastest for a product with an R-MAT matrix, before 512 and 1,024,
 // and as fast as 512 for one with a co-citation graph.
 constexpr uint32_t kElements = 256;
@@ -26,8 +26,8 @@ bool is_read_plainly(const FunctionFacts& child, uint32_t offset) {
   const auto reads = parameter_reads(child.module, child.function);
   if (!reads) return false;
   const bool is_alone = std::ranges::all_of(*reads, [&](const ParameterRead& read) {
-    const bool overlaps = read.offset < offset + kArgumentBytes && offset < read.offset + read.bytes;
-    return !overlaps || (read.offset == offset && read.bytes == kArgumentBytes);
+    const bool overlaps = read.offset < offset + kEndBytes && offset < read.offset + read.bytes;
+    return !overlaps || (read.offset == offset && read.bytes == kEndBytes);
   });
   if (!is_alone) return false;
   const Values& v = child.values();
@@ -36,8 +36,7 @@ bool is_read_plainly(const FunctionFacts& child, uint32_t offset) {
     const ptx::Statement& s = *v.flow.instructions()[i].statement;
     if (!child.module.is(s.head, "ld") || s.operands[0].size() != 1) return false;
     const uint32_t reg = v.registers.find(i, child.module.text(s.operands[0].first));
-    if (reg == VirtualRegisters::kNone || ptx::type_bytes(v.registers[reg].type) != kArgumentBytes)
-      return false;
+    if (reg == VirtualRegisters::kNone || ptx::type_bytes(v.registers[reg].type) != kEndBytes) return false;
   }
   return true;
 }
@@ -46,8 +45,8 @@ bool is_read_plainly(const FunctionFacts& child, uint32_t offset) {
 Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads) {
   const BlockSum launched = run_block(child, loop, threads);
   if (!launched.why_not.empty()) return launched.why_not;
-  if (threads == kWarp) return std::nullopt;
-  const BlockSum small = run_block(child, loop, kWarp);
+  if (threads == kPartThreads) return std::nullopt;
+  const BlockSum small = run_block(child, loop, kPartThreads);
   if (!small.why_not.empty()) return small.why_not;
   return small.additions == launched.additions ? Found()
                                                : Found("blocks of another size add to other memory");
@@ -72,7 +71,7 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   if (!is_plain) return {std::nullopt, "an end of its range is read in another form", true};
   if (Found found = check_block(values, loop, threads)) return {std::nullopt, *found, true};
   const auto known = [&](uint32_t offset) -> std::optional<std::string> {
-    const Argument* const argument = passed_argument(site, offset, kArgumentBytes);
+    const Argument* const argument = passed_argument(site, offset, kEndBytes);
     const bool is_known =
         argument != nullptr && is_known_argument(parent, site, *argument, may_wait, split.at_launch);
     return is_known ? std::optional(argument->source) : std::nullopt;
