@@ -2,9 +2,9 @@
 //
 //   do { sum += values[i] * x[columns[i]]; ... } while (...);
 //
-// What iterations add may be added in any order, by any number of threads, if the operation commutes and is
-// associative. Integer sums, extrema and bitwise operations are. Sums of floating-point numbers are rounded,
-// so another order may change their last bits.
+// The values of iterations may be added in any order, by any number of threads, if the operation commutes and
+// is associative. Integer sums, extrema and bitwise operations are. Sums of floating-point numbers are
+// rounded, so another order may change their last bits.
 #pragma once
 
 #include <cstddef>

@@ -12,6 +12,8 @@
 #include "analysis/graph/dataflow.h"
 #include "analysis/legality/warp_block.h"
 #include "analysis/optimise/accumulators.h"
+#include "analysis/optimise/integer_code.h"
+#include "analysis/optimise/shared_cells.h"
 #include "ptx/opcodes.h"
 
 namespace klap::analysis {
@@ -22,15 +24,6 @@ using ptx::Statement;
 
 constexpr uint32_t kWarpLanes = 32;
 constexpr uint64_t kMostSteps = 4'000'000;
-
-// A value of a thread: an integer expression, or a sum of threads' sums, or half of the bits of one. With
-// neither it is not known, and nothing may depend on it.
-struct HeldValue {
-  enum class Part : uint8_t { Whole, Low, High };
-  Expr number;
-  std::optional<size_t> sum;  // into the table of sums
-  Part part = Part::Whole;
-};
 
 // Sums of threads by one operation. For each sum of the loop and each thread it has how often that takes
 // part: 0, 1 or more often (2).
@@ -57,20 +50,6 @@ struct Thread {
   State state = State::Runs;
   std::vector<HeldValue> registers;
 };
-
-// An access to shared memory, with the barriers that its thread has passed.
-struct Touch {
-  uint32_t thread = 0, block_barriers = 0, warp_barriers = 0;
-};
-
-struct Cell {
-  uint32_t bytes = 0;
-  HeldValue value;
-  Touch writer;
-  std::vector<Touch> readers;
-};
-
-using SharedPlace = std::pair<std::string, int64_t>;  // a variable and an offset in it
 
 class Block {
  public:
@@ -328,7 +307,7 @@ class Block {
     for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
       const uint32_t t = first + lane;
       const auto b = static_cast<uint32_t>(constant(t, i, 2)), c = static_cast<uint32_t>(constant(t, i, 3));
-      const auto [from, is_there] = source_lane(s, lane, b & 31, c);
+      const auto [from, is_there] = shuffled_lane(m_, s, lane, b & 31, c);
       std::vector<std::string> results;
       for (uint32_t token = s.operands[0].first; token < s.operands[0].last; ++token) {
         if (!m_.is(token, "|")) results.emplace_back(m_.text(token));
@@ -336,24 +315,6 @@ class Block {
       write(t, i, results.at(0), given.at(from));
       if (results.size() > 1) write(t, i, results[1], {Expr::constant(is_there ? 1 : 0, 32), {}, {}});
     }
-  }
-  // The lane that `shfl` reads, and its predicate, as the PTX manual has it.
-  [[nodiscard]] std::pair<uint32_t, bool> source_lane(const Statement& s, uint32_t lane, uint32_t b,
-                                                      uint32_t c) const {
-    const uint32_t clamp = c & 31, segment = (c >> 8) & 31;
-    const uint32_t most = (lane & segment) | (clamp & ~segment), least = lane & segment;
-    int32_t from = 0;
-    bool is_there = false;
-    if (m_.has_modifier(s, ".up")) {
-      from = static_cast<int32_t>(lane) - static_cast<int32_t>(b);
-      is_there = from >= static_cast<int32_t>(most);
-    } else {
-      if (m_.has_modifier(s, ".down")) from = static_cast<int32_t>(lane + b);
-      if (m_.has_modifier(s, ".bfly")) from = static_cast<int32_t>(lane ^ b);
-      if (m_.has_modifier(s, ".idx")) from = static_cast<int32_t>(least | (b & ~segment));
-      is_there = from <= static_cast<int32_t>(most);
-    }
-    return {is_there ? static_cast<uint32_t>(from) : lane, is_there};
   }
 
   // `redux.sync.add.s32 d, a, mask`
@@ -411,7 +372,7 @@ class Block {
     const bool computes = ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Pure && !s.operands.empty();
     if (!computes) throw refused(i, "is not known");
     if (is_addition_of_sums(t, i)) return;
-    write(t, i, {arithmetic(t, i), {}, {}});
+    write(t, i, {integer_result(m_, s, numbers(t, i)), {}, {}});
   }
 
   static bool is_zero(const HeldValue& value) {
@@ -471,94 +432,14 @@ class Block {
             {}};
   }
 
-  // Arithmetic on integers; unknown if an operand is, or if the instruction is none of these.
-  Expr arithmetic(uint32_t t, uint32_t i) {
-    const Statement& s = at(i);
-    const std::string opcode(m_.text(s.head));
-    const std::string type = type_of(s);
-    if (opcode == "cvta") return converted_address(t, i);
-    if (opcode == "cvt") return converted(t, i);
-    const bool is_predicate = type == ".pred";
-    const uint32_t bits = is_predicate ? 32 : bits_of(type);
-    const Sign sign = type.starts_with(".s") ? Sign::Signed : Sign::Unsigned;
-    if (bits != 32 && bits != 64) return Expr();
-    if (type.starts_with(".f")) return Expr();
-    const bool is_wide = m_.has_modifier(s, ".wide"), has_part = is_wide || m_.has_modifier(s, ".lo");
-    for (uint32_t token = s.modifiers.first; token + 1 < s.modifiers.last; ++token) {
-      if (!m_.is(token, ".wide") && !m_.is(token, ".lo")) return Expr();
-    }
-    const auto in = [&](size_t operand) { return number(t, i, operand, bits); };
-    if (opcode == "add") return in(1) + in(2);
-    if (opcode == "sub") return in(1) - in(2);
-    if ((opcode == "mul" || opcode == "mad") && has_part) {
-      const auto factor = [&](size_t operand) {
-        return is_wide ? convert(in(operand), 2 * bits, sign) : in(operand);
-      };
-      const Expr product = factor(1) * factor(2);
-      return opcode == "mul" ? product : product + number(t, i, 3, is_wide ? 2 * bits : bits);
-    }
-    if (opcode == "shl") return shift_left(in(1), number(t, i, 2, 32));
-    if (opcode == "shr") return shift_right(in(1), number(t, i, 2, 32), sign);
-    if (opcode == "and") return bit_and(in(1), in(2));
-    if (opcode == "or") return bit_or(in(1), in(2));
-    if (opcode == "xor") return bit_xor(in(1), in(2));
-    if (opcode == "min") return minimum(in(1), in(2), sign);
-    if (opcode == "max") return maximum(in(1), in(2), sign);
-    if (opcode == "div") return divide(in(1), in(2), sign);
-    if (opcode == "rem") return remainder(in(1), in(2), sign);
-    if (opcode == "neg") return -in(1);
-    if (opcode == "not")
-      return is_predicate ? Expr::constant(1, bits) - in(1) : -in(1) - Expr::constant(1, bits);
-    return Expr();
-  }
-  // `cvta.to.global.u64 d, a`
-  Expr converted_address(uint32_t t, uint32_t i) {
-    const Statement& s = at(i);
-    const uint32_t bits = bits_of(type_of(s));
-    for (const std::string space : {"global", "shared", "const", "local"}) {
-      if (!m_.has_modifier(s, "." + space)) continue;
-      const Expr from = number(t, i, 1, bits);
-      return m_.has_modifier(s, ".to") ? from_generic(from, space) : to_generic(from, space);
-    }
-    return Expr();
-  }
-  Expr converted(uint32_t t, uint32_t i) {
-    const Statement& s = at(i);
-    if (s.modifiers.size() != 2) return Expr();
-    const std::string to(m_.text(s.modifiers.first)), from = type_of(s);
-    const uint32_t bits = bits_of(to);
-    const bool is_integer = !to.starts_with(".f") && !from.starts_with(".f") && (bits == 32 || bits == 64) &&
-                            (bits_of(from) == 32 || bits_of(from) == 64);
-    if (!is_integer) return Expr();
-    return convert(number(t, i, 1, bits_of(from)), bits,
-                   from.starts_with(".s") ? Sign::Signed : Sign::Unsigned);
-  }
-
   // `setp.lt.s32 p, a, b`
   void compare(uint32_t t, uint32_t i) {
-    const Statement& s = at(i);
-    const std::string type = type_of(s);
-    const uint32_t bits = bits_of(type);
-    const bool is_plain = s.modifiers.size() == 2 && s.operands.size() == 3 && s.operands[0].size() == 1 &&
-                          (bits == 32 || bits == 64) && !type.starts_with(".f");
-    if (!is_plain) return write_unknown(t, i);
-    const auto a = number(t, i, 1, bits).as_constant(), b = number(t, i, 2, bits).as_constant();
-    if (!a || !b) return write_unknown(t, i);
-    const bool is_signed = type.starts_with(".s");
-    const auto as_signed = [&](uint64_t value) {
-      return bits == 32 ? static_cast<int64_t>(static_cast<int32_t>(value)) : static_cast<int64_t>(value);
-    };
-    const bool less = is_signed ? as_signed(*a) < as_signed(*b) : *a < *b;
-    const std::string_view how = m_.text(s.modifiers.first);
-    std::optional<bool> result;
-    if (how == ".eq") result = *a == *b;
-    if (how == ".ne") result = *a != *b;
-    if (how == ".lt" || how == ".lo") result = less;
-    if (how == ".ge" || how == ".hs") result = !less;
-    if (how == ".le" || how == ".ls") result = less || *a == *b;
-    if (how == ".gt" || how == ".hi") result = !less && *a != *b;
+    const auto result = comparison_result(m_, at(i), numbers(t, i));
     if (!result) return write_unknown(t, i);
     write(t, i, {Expr::constant(*result ? 1 : 0, 32), {}, {}});
+  }
+  OperandNumber numbers(uint32_t t, uint32_t i) {
+    return [this, t, i](size_t operand, uint32_t bits) { return number(t, i, operand, bits); };
   }
   void write_unknown(uint32_t t, uint32_t i) {
     for (const Access& access : v_.registers.accesses(i)) {
@@ -625,12 +506,10 @@ class Block {
     if (!is_plain_access(s, ".shared") || components(m_, s.operands[0]).size() != 1)
       throw refused(i, "stands outside the loop");
     const SharedPlace place = shared_place(t, i, 1);
-    const auto cell = shared_.find(place);
-    if (cell == shared_.end() || cell->second.bytes != ptx::type_bytes(type_of(s)))
-      throw refused(i, "reads what no thread has written");
-    check_apart(i, t, cell->second.writer);
-    cell->second.readers.push_back(touch(t));
-    write(t, i, cell->second.value);
+    HeldValue value;
+    const auto why_not = shared_.load(place, ptx::type_bytes(type_of(s)), touch(t), value);
+    if (why_not) throw refused(i, *why_not);
+    write(t, i, std::move(value));
   }
 
   // The ends of the range are not known: another block may have others.
@@ -652,31 +531,12 @@ class Block {
       throw refused(i, "stands outside the loop");
     const SharedPlace place = shared_place(t, i, 0);
     const uint32_t bytes = ptx::type_bytes(type_of(s));
-    Cell& cell = cell_at(i, place, bytes);
-    if (cell.bytes != 0) check_apart(i, t, cell.writer);
-    for (const Touch& reader : cell.readers) check_apart(i, t, reader);
-    cell = {bytes, read(t, i, 1, 8 * bytes), touch(t), {}};
-  }
-  // No other cell may lie over it.
-  Cell& cell_at(uint32_t i, const SharedPlace& place, uint32_t bytes) {
-    constexpr int64_t kWidest = 8;
-    for (auto near = shared_.lower_bound({place.first, place.second - kWidest + 1});
-         near != shared_.end() && near->first.first == place.first &&
-         near->first.second < place.second + static_cast<int64_t>(bytes);
-         ++near) {
-      const bool overlaps = near->first.second + static_cast<int64_t>(near->second.bytes) > place.second;
-      const bool is_same = near->first == place && near->second.bytes == bytes;
-      if (overlaps && !is_same) throw refused(i, "lies over another access");
-    }
-    return shared_[place];
+    const auto why_not = shared_.store(place, bytes, touch(t), read(t, i, 1, 8 * bytes));
+    if (why_not) throw refused(i, *why_not);
   }
 
-  [[nodiscard]] Touch touch(uint32_t t) const { return {t, block_barriers_, warp_barriers_[t / kWarpLanes]}; }
-  void check_apart(uint32_t i, uint32_t t, const Touch& other) const {
-    const bool is_apart = other.thread == t || other.block_barriers != block_barriers_ ||
-                          (other.thread / kWarpLanes == t / kWarpLanes &&
-                           other.warp_barriers != warp_barriers_[t / kWarpLanes]);
-    if (!is_apart) throw refused(i, "meets another thread's access without a barrier between");
+  [[nodiscard]] Touch touch(uint32_t t) const {
+    return {t, t / kWarpLanes, block_barriers_, warp_barriers_[t / kWarpLanes]};
   }
 
   void add_to_memory(uint32_t t, uint32_t i) {
@@ -747,7 +607,7 @@ class Block {
   uint32_t block_barriers_ = 0;
   uint64_t steps_ = 0;
   std::vector<SumOf> sums_;
-  std::map<SharedPlace, Cell> shared_;
+  SharedCells shared_;
   std::vector<Added> added_;
 };
 

@@ -9,7 +9,7 @@
 //
 // The run shows which sums each addition to memory has in it. If each has the sum of every thread once (any
 // number of times, if that makes no difference), then the block adds up its range, whatever the elements are.
-// The same must be shown for each size of block that the child is to run with.
+// This must be shown for each size of block that the child is to run with.
 //
 // Nothing is allowed that has not been thought of: every instruction is known, or there is no answer. Threads
 // that are not kept apart by a barrier must not touch the same shared memory, unless both read.

@@ -35,7 +35,7 @@ struct WrittenOut {
   std::vector<Accumulator> of_single, of_main;
 };
 
-// Where threads go on behind both loops.
+// The place where threads go on behind both loops.
 struct BehindLoops {
   std::optional<uint32_t> block;  // nothing: they end at once, and hand on nothing
 };
