@@ -28,8 +28,9 @@
 //   promotion(auto | none | P | PA | PO | PAO | lookback)
 //                            how a kernel of one block that launches itself, a chain, is run
 //   pool(N)                  blocks of a promoted chain
-//   assume(none | noalias)   noalias: the beginning of a link reads nothing that earlier links write before
-//                            their launch
+//   assume(none | noalias | reassociate | all)
+//                            noalias: the beginning of a link reads nothing that earlier links write before
+//                            their launch; reassociate: floating-point numbers may be added in another order
 //   pool_bytes(SIZE)         the most memory of a queue, as 64M; for a kernel only
 //
 // A misspelt hint does not compile. A value that does not exist, and a hint that contradicts an earlier one,

@@ -54,7 +54,10 @@ LaunchOptions launch_options(const Ask& ask) {
   read("consumer_threads", [&](auto& text) { out.consumer_threads = *parse_threads(text); });
   read("threshold", [&](auto& text) { out.threshold = threshold_of(text); });
   read("promotion", [&](auto& text) { out.promotion = text; });
-  read("assume", [&](auto& text) { out.assume_noalias = text == "noalias"; });
+  read("assume", [&](auto& text) {
+    out.assume_noalias = text == "noalias" || text == "all";
+    out.assume_reassociate = text == "reassociate" || text == "all";
+  });
   read("buffer", [&](auto& text) { out.buffer = text == "malloc" ? Buffer::Malloc : Buffer::Pool; });
   for (const std::string_view name : optimisations())
     read(name, [&](auto& text) { out.optimisations.set(name, text); });
@@ -63,11 +66,12 @@ LaunchOptions launch_options(const Ask& ask) {
 
 std::string canonical_text(const LaunchOptions& options) {
   const auto& [granularity, launcher, multiblock, ordering, consumer_threads, threshold, promotion, noalias,
-               buffer, switches] = options;
+               reassociate, buffer, switches] = options;
   return fmt::format("granularity {} {} launcher {} ordering {} ", to_string(granularity), multiblock,
                      to_string(launcher), to_string(ordering)) +
-         fmt::format("threads {} threshold {} promotion {} noalias {} buffer {} ", consumer_threads,
-                     number_text(threshold), promotion, noalias, static_cast<int>(buffer)) +
+         fmt::format("threads {} threshold {} promotion {} noalias {} reassociate {} buffer {} ",
+                     consumer_threads, number_text(threshold), promotion, noalias, reassociate,
+                     static_cast<int>(buffer)) +
          switches.text();
 }
 

@@ -50,8 +50,9 @@ struct LaunchOptions {
   analysis::Ordering ordering = analysis::Ordering::Auto;
   uint32_t consumer_threads = 0;                          // 0: as suits
   std::optional<uint32_t> threshold = kDefaultThreshold;  // nothing: all children are recorded
-  std::string promotion = "auto";  // "auto", "none", "P", "PA", "PO", "PAO", "lookback"
-  bool assume_noalias = false;     // as analysis::judge_promotion() takes it
+  std::string promotion = "auto";   // "auto", "none", "P", "PA", "PO", "PAO", "lookback"
+  bool assume_noalias = false;      // as analysis::judge_promotion() takes it
+  bool assume_reassociate = false;  // floating-point numbers may be added in another order
   Buffer buffer = Buffer::Pool;
   OptimisationValues optimisations;
 };

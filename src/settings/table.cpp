@@ -27,7 +27,7 @@ constexpr std::array kIterations{"on"sv, "off"sv, "all"sv};
 constexpr std::array kUnrolls{"auto"sv, "off"sv, "2"sv, "4"sv, "8"sv};
 constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
-constexpr std::array kAssumptions{"none"sv, "noalias"sv};
+constexpr std::array kAssumptions{"none"sv, "noalias"sv, "reassociate"sv, "all"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kGuards{"off"sv, "process"sv, "on"sv, "original"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
@@ -67,10 +67,12 @@ constexpr std::array kTable{
             "allow gives way to the one before it; auto takes the last one. P and PO are PA and PAO with a "
             "device launch for each link but the second.",
             Hint::Launch},
-    Setting{Kind::User, "KLAP_ASSUME", "assume", kBothSections, SettingType::Choice, kAssumptions, "none",
-            "What klap_jit may assume about a chain. noalias: the beginning of a link reads nothing that "
-            "earlier links write before their launch.",
-            Hint::Launch},
+    Setting{
+        Kind::User, "KLAP_ASSUME", "assume", kBothSections, SettingType::Choice, kAssumptions, "none",
+        "What klap_jit may assume. noalias: the beginning of a link of a chain reads nothing that earlier "
+        "links write before their launch. reassociate: floating-point numbers may be added in another "
+        "order, which changes the last bits of their sum. all: both.",
+        Hint::Launch},
     Setting{Kind::User, "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice,
             kMemories, "off",
             "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation. "
@@ -292,9 +294,10 @@ constexpr std::array kTable{
             "thread would have about 32 iterations or more, and it does not matter which thread has which, "
             "it has 8. all: one iteration for each thread, however few there are."},
     Setting{
-        Kind::Optimisation, "", "split_ranges", kBothSections, SettingType::Choice, kSwitch, "on",
+        Kind::Optimisation, "", "split_ranges", kBothSections, SettingType::Choice, kIterations, "on",
         "Children that sum up a range of elements, each in a block of its own, and add the sum to memory by "
-        "an atomic operation run as parts of 256 elements with a warp each."},
+        "an atomic operation run as parts of 256 elements with a warp each. all: also children that store "
+        "their sum, or compute with it."},
     Setting{Kind::Optimisation, "", "preload_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
             "A consumer that the host launches reads a child's first arguments once for all blocks or "
             "threads that it runs one after another."},

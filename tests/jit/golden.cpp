@@ -20,6 +20,14 @@ const std::string& Golden::section(const std::string& name) const {
 
 bool Golden::is_relaxed() const { return head.find("\n# ordering: relaxed") != std::string::npos; }
 
+std::optional<std::pair<std::string, std::string>> Golden::optimisation() const {
+  const std::string key = "\n# optimise: ";
+  const size_t at = head.find(key);
+  if (at == std::string::npos) return std::nullopt;
+  const size_t from = at + key.size(), middle = head.find('=', from), end = head.find('\n', middle);
+  return std::pair(head.substr(from, middle - from), head.substr(middle + 1, end - middle - 1));
+}
+
 Golden read_golden(const std::filesystem::path& path) {
   Golden golden;
   golden.path = path;

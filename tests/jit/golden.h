@@ -7,7 +7,9 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace klap::test {
@@ -20,6 +22,8 @@ struct Golden {
   // Its head has a line "# ordering: relaxed": children never meet, which the analysis of their order cannot
   // see.
   [[nodiscard]] bool is_relaxed() const;
+  // A line "# optimise: name=value" gives an optimisation a value; nothing where there is none.
+  [[nodiscard]] std::optional<std::pair<std::string, std::string>> optimisation() const;
 };
 
 Golden read_golden(const std::filesystem::path& path);

@@ -49,12 +49,14 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
   return request;
 }
 
-// The request with the ordering that the file asks for.
+// The request with the ordering and the optimisation that the file asks for.
 jit::Request as_asked(const Golden& golden, jit::Request request) {
-  if (!golden.is_relaxed()) return request;
-  request.setting = [others = request.setting](std::string_view key, const std::string& parent,
-                                               const std::string& child) -> std::optional<settings::Given> {
-    if (key == "ordering") return settings::Given{"relaxed", ""};
+  request.setting = [others = request.setting, is_relaxed = golden.is_relaxed(),
+                     optimisation = golden.optimisation()](
+                        std::string_view key, const std::string& parent,
+                        const std::string& child) -> std::optional<settings::Given> {
+    if (is_relaxed && key == "ordering") return settings::Given{"relaxed", ""};
+    if (optimisation && key == optimisation->first) return settings::Given{optimisation->second, ""};
     return others ? others(key, parent, child) : std::nullopt;
   };
   return request;

@@ -245,6 +245,8 @@ class LaunchEffects : public Effects {
   void assume() {
     expect_assumption("KLAP_ASSUME=none", false);
     expect_assumption("KLAP_ASSUME=noalias", true);
+    expect_assumption("KLAP_ASSUME=reassociate", false);
+    expect_assumption("KLAP_ASSUME=all", true);
   }
   void default_assume() { expect_assumption(config("[defaults]\nassume = \"noalias\"\n"), true); }
   void kernel_assume() { expect_assumption(config(chain_table_ + "assume = \"noalias\"\n"), true); }

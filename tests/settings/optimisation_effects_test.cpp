@@ -153,10 +153,26 @@ class OptimisationEffects : public Effects {
     const std::string said = klap_ptx({"explain", file}, {setting}).out;
     EXPECT_EQ(parts, said.find("its range in parts of 256 elements") != std::string::npos) << setting;
   }
+  // What it says of one that stores an integer or a floating-point sum.
+  void expect_joined(const std::vector<std::string>& settings, bool integers, bool reals) {
+    const std::string said = klap_ptx({"explain", KLAP_CASE_PTX_DIR "/ranges.ptx"}, settings).out;
+    for (const auto& [parent, is_joined] : {std::pair("from ranges_stored_parent", integers),
+                                            std::pair("from ranges_of_reals_stored_parent", reals)}) {
+      const size_t at = said.find(parent);
+      ASSERT_NE(at, std::string::npos) << parent;
+      const std::string line = said.substr(at, said.find('\n', at) - at);
+      EXPECT_EQ(is_joined, line.find("in parts of 256 elements, joined") != std::string::npos) << line;
+    }
+  }
   void split_ranges() {
     expect_parts("KLAP_OPTIMISE=");
     expect_parts("KLAP_OPTIMISE=-split_ranges", false);
     expect_parts("KLAP_OPTIMISE=+split_ranges");
+    expect_joined({"KLAP_OPTIMISE=+split_ranges", "KLAP_ASSUME=reassociate"}, false, false);
+    expect_joined({"KLAP_OPTIMISE=split_ranges=all"}, true, false);
+    expect_joined({"KLAP_OPTIMISE=split_ranges=all", "KLAP_ASSUME=noalias"}, true, false);
+    expect_joined({"KLAP_OPTIMISE=split_ranges=all", "KLAP_ASSUME=reassociate"}, true, true);
+    expect_joined({"KLAP_OPTIMISE=split_ranges=all", "KLAP_ASSUME=all"}, true, true);
   }
   void default_split_ranges() { expect_parts(config("[defaults]\noptimise = \"-split_ranges\"\n"), false); }
   void kernel_split_ranges() {

@@ -12,7 +12,8 @@
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
 // record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE if only one
 // thread of a group stores some arguments; those of flat.h; those of thresholding.h if some children are not
-// recorded; those of split_iterations.h; those of range_parts.h.
+// recorded; those of split_iterations.h; those of range_parts.h; those of part_totals.h if a
+// child's parts are joined.
 #include "aggregate/flat.h"
 #include "common/group.h"
 #include "common/memory_order.h"
@@ -26,6 +27,9 @@
 #endif
 #ifdef KLAP_PART_ELEMENTS
 #include "aggregate/range_parts.h"
+#endif
+#ifdef KLAP_TOTALS_AT
+#include "aggregate/part_totals.h"
 #endif
 
 struct KlapRecorded {
@@ -124,6 +128,9 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
     }
     unsigned char* record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
     keep_grid(record, grid_x, grid_y, grid_z);
+#ifdef KLAP_TOTALS_AT
+    if (grid_x > 1u) begin_totals(record);
+#endif
     arguments = reinterpret_cast<unsigned long long>(record + KLAP_ARGS_OFFSET);
   }
   return {arguments, refused ? kInvalidConfiguration : 0u,

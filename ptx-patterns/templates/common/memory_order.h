@@ -58,6 +58,7 @@ KLAP_ATOMIC(add_global, "relaxed.gpu", global, "add", "u32", "r", unsigned int)
 KLAP_ATOMIC(add_global, "relaxed.gpu", global, "add", "u64", "l", unsigned long long)
 KLAP_ATOMIC(exchange_global, "relaxed.gpu", global, "exch", "b32", "r", unsigned int)
 KLAP_ATOMIC(exchange_global, "relaxed.gpu", global, "exch", "b64", "l", unsigned long long)
+KLAP_COMPARE_AND_SWAP(compare_and_swap_global, "relaxed.gpu", global, "b32", "r", unsigned int)
 KLAP_COMPARE_AND_SWAP(compare_and_swap_global, "relaxed.gpu", global, "b64", "l", unsigned long long)
 // These are for the threads of a block. One that exchanges a word sees the writes of the one before.
 KLAP_ATOMIC(add_in_block, "relaxed.cta", shared, "add", "u32", "r", unsigned int)

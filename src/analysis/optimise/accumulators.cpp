@@ -55,8 +55,9 @@ std::string commuting_operation(std::string_view name, std::string_view type) {
     if (is_one_of(type, {".u32", ".s32"})) return "add.i32";
     return is_one_of(type, {".u64", ".s64"}) ? "add.i64" : "";
   }
+  // Extrema of floating-point numbers, too: a NaN takes no part in them, and -0 is less than +0.
   if (is_one_of(name, {"min", "max"}))
-    return is_one_of(type, {".u32", ".s32", ".u64", ".s64"}) ? of_type : "";
+    return is_one_of(type, {".u32", ".s32", ".u64", ".s64", ".f32", ".f64"}) ? of_type : "";
   return is_one_of(name, {"and", "or", "xor"}) && is_one_of(type, {".b32", ".b64"}) ? of_type : "";
 }
 

@@ -43,6 +43,11 @@ struct Refused {
   std::string why;
 };
 
+// Ends it because a condition is not known that can be assumed.
+struct Undecided {
+  std::string condition;
+};
+
 enum class State : uint8_t { Runs, AtShuffle, AtWarpBarrier, AtBlockBarrier, Done };
 
 struct Thread {
@@ -54,33 +59,51 @@ struct Thread {
 class Block {
  public:
   Block(const Values& values, const RangeLoop& loop, uint32_t threads)
+      : Block(values, loop, {threads}, nullptr) {}
+  // With `effects` the block may do more with memory than to add to it.
+  Block(const Values& values, const RangeLoop& loop, const EndRun& run, BlockEffects* effects)
       : v_(values),
         m_(values.flow.module()),
         flow_(values.flow),
         loop_(loop),
         variables_(shared_variables()),
-        threads_(threads),
-        warp_barriers_(threads / kWarpLanes) {
+        threads_(run.threads),
+        warp_barriers_(run.threads / kWarpLanes),
+        run_(run),
+        effects_(effects) {
     for (Thread& thread : threads_) thread.registers.resize(v_.registers.all().size());
   }
 
   BlockSum run() {
-    BlockSum out;
     try {
-      while (!is_done()) {
-        for (uint32_t t = 0; t < threads_.size(); ++t) {
-          while (threads_[t].state == State::Runs) step(t);
-        }
-        if (!meet()) throw Refused{"its threads wait for each other in a way that is not known"};
-      }
-      out.additions = additions();
+      run_threads();
+      return {"", additions()};
     } catch (const Refused& refused) {
-      out.why_not = refused.why;
+      return {refused.why, {}};
     }
-    return out;
+  }
+
+  EndOfBlock run_to_end() {
+    try {
+      run_threads();
+      return effects_->end();
+    } catch (const Refused& refused) {
+      return {refused.why};
+    } catch (const Undecided& undecided) {
+      return {"", 0, {}, false, undecided.condition};
+    }
   }
 
  private:
+  void run_threads() {
+    while (!is_done()) {
+      for (uint32_t t = 0; t < threads_.size(); ++t) {
+        while (threads_[t].state == State::Runs) step(t);
+      }
+      if (!meet()) throw Refused{"its threads wait for each other in a way that is not known"};
+    }
+  }
+
   [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
   [[nodiscard]] Refused refused(uint32_t i, const std::string& why) const {
     return Refused{fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why)};
@@ -100,12 +123,23 @@ class Block {
   HeldValue read(uint32_t t, uint32_t i, const std::string& word, uint32_t bits) {
     if (const auto special = special_register(t, word)) return {Expr::constant(*special, bits), {}, {}};
     const uint32_t reg = v_.registers.find(i, word);
-    if (reg != VirtualRegisters::kNone) return threads_[t].registers[reg];
+    if (reg != VirtualRegisters::kNone)
+      return is_of_another(t, threads_[t].registers[reg]) ? HeldValue() : threads_[t].registers[reg];
     if (word.starts_with("0f") || word.starts_with("0d"))
       return {Expr::constant(std::stoull(word.substr(2), nullptr, 16), bits), {}, {}};
     if (const auto literal = literal_of(word)) return {Expr::constant(*literal, bits), {}, {}};
-    if (variables_.contains(word)) return {Expr::address(word, bits), {}, {}};
+    if (variables_.contains(word) || is_variable(word)) return {Expr::address(word, bits), {}, {}};
     throw refused(i, "has an operand that is not known: " + word);
+  }
+  // True for a variable of the module that effects may be about.
+  [[nodiscard]] bool is_variable(const std::string& word) const {
+    return effects_ != nullptr && std::ranges::any_of(m_.variables, [&](const ptx::Variable& variable) {
+             return variable.name == word && variable.space != ".shared" && variable.range == 0;
+           });
+  }
+  // True for a value that only another thread may use.
+  [[nodiscard]] bool is_of_another(uint32_t t, const HeldValue& value) const {
+    return value.opaque && effects_->values()[*value.opaque].thread.value_or(t) != t;
   }
   HeldValue read(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
     const std::vector<std::string> words = components(m_, at(i).operands[operand]);
@@ -218,8 +252,15 @@ class Block {
     const Statement& s = at(i);
     const HeldValue value = read(t, i, std::string(m_.text(s.predicate)), 32);
     const auto known = value.number.known() ? value.number.as_constant() : std::nullopt;
-    if (!known) throw refused(i, "goes by a value that is not known");
-    return (*known != 0) != s.predicate_negated;
+    return (known ? *known != 0 : assumed(i, value)) != s.predicate_negated;
+  }
+  bool assumed(uint32_t i, const HeldValue& condition) {
+    const auto value = effects_ != nullptr ? described(condition) : std::nullopt;
+    if (!value) throw refused(i, "goes by a value that is not known");
+    effects_->go_by(*value);
+    const auto found = run_.assumed.find(value->text);
+    if (found == run_.assumed.end()) throw Undecided{value->text};
+    return found->second;
   }
 
   void go_on(uint32_t t, uint32_t i) {
@@ -367,12 +408,69 @@ class Block {
     if (opcode == "st") return store(t, i);
     if (opcode == "atom" || opcode == "red") return add_to_memory(t, i);
     if (opcode == "setp") return compare(t, i);
-    if (opcode == "selp") return write(t, i, read(t, i, holds_operand(t, i, 3) ? 1 : 2, bits_of(type_of(s))));
+    if (opcode == "selp") return select(t, i);
     if (opcode == "membar" || opcode == "fence") return;
     const bool computes = ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Pure && !s.operands.empty();
     if (!computes) throw refused(i, "is not known");
     if (is_addition_of_sums(t, i)) return;
-    write(t, i, {integer_result(m_, s, numbers(t, i)), {}, {}});
+    write_computed(t, i, integer_result(m_, s, numbers(t, i)));
+  }
+
+  // The number; where that is not known, the value is what this instruction makes of its operands.
+  void write_computed(uint32_t t, uint32_t i, const Expr& number) {
+    if (number.known()) return write(t, i, {number, {}, {}});
+    const auto computed = effects_ == nullptr ? std::nullopt : instruction(t, i, 1);
+    if (!computed || components(m_, at(i).operands[0]).size() != 1) return write_unknown(t, i);
+    write(t, i, {Expr(), {}, {}, effects_->values().number_of(*computed)});
+  }
+
+  void select(uint32_t t, uint32_t i) {
+    const auto known = number(t, i, 3, 32).as_constant();
+    if (known) return write(t, i, read(t, i, *known != 0 ? 1 : 2, bits_of(type_of(at(i)))));
+    if (effects_ == nullptr) throw refused(i, "goes by a value that is not known");
+    write_computed(t, i, Expr());
+  }
+
+  // ---- values that are only told apart ----
+
+  // The instruction with its operands from that one on; nothing if one of them is not known.
+  std::optional<Computed> instruction(uint32_t t, uint32_t i, size_t first) {
+    Computed out{m_.full_opcode(at(i)), {}, false};
+    for (size_t operand = first; operand < at(i).operands.size(); ++operand) {
+      const auto value = operand_value(t, i, operand);
+      if (!value || !add_operand(out, *value)) return std::nullopt;
+    }
+    return out;
+  }
+  std::optional<Computed> operand_value(uint32_t t, uint32_t i, size_t operand) {
+    const std::vector<std::string> words = components(m_, at(i).operands[operand]);
+    if (words.size() != 1 || words[0].empty()) return std::nullopt;
+    const std::string type = type_of(at(i));
+    const bool is_negated = words[0][0] == '!';
+    auto value = described(read(t, i, is_negated ? words[0].substr(1) : words[0],
+                                type.empty() || type == ".pred" ? 32 : bits_of(type)));
+    if (value && is_negated) value->text = "!" + value->text;
+    return value;
+  }
+  std::optional<Computed> described(const HeldValue& value) {
+    if (value.opaque) return effects_->values().operand(*value.opaque);
+    if (value.sum)
+      return value.part == HeldValue::Part::Whole ? described_sum(sums_[*value.sum]) : std::nullopt;
+    return value.number.known() ? std::optional(effects_->values().operand(value.number)) : std::nullopt;
+  }
+  // Only sums in which each thread's takes part are the same for blocks of all sizes.
+  std::optional<Computed> described_sum(const SumOf& sum) const {
+    const auto complete = complete_sums(sum.operation, sum.times);
+    if (!complete || complete->empty()) return std::nullopt;
+    return Computed{fmt::format("s{}", fmt::join(*complete, "+s")), {}, is_rounded(sum.operation)};
+  }
+
+  // The address of a plain access, or of an atomic operation.
+  std::optional<Computed> described_address(uint32_t t, uint32_t i, size_t operand) {
+    const auto [base, offset] = address_parts(t, i, operand);
+    auto out = described(base);
+    if (out) out->text += fmt::format("[{}]", offset);
+    return out;
   }
 
   static bool is_zero(const HeldValue& value) {
@@ -398,7 +496,9 @@ class Block {
     const bool are_zeros = !a.sum && !b.sum && is_zero(a) && is_zero(b);  // also of floating-point numbers
     if (are_zeros) write(t, i, a);
     if (!a.sum && !b.sum) return are_zeros;
-    write(t, i, add(operation, a, b).value_or(HeldValue()));
+    const auto sum = add(operation, a, b);
+    if (!sum) return false;
+    write(t, i, *sum);
     return true;
   }
 
@@ -435,7 +535,7 @@ class Block {
   // `setp.lt.s32 p, a, b`
   void compare(uint32_t t, uint32_t i) {
     const auto result = comparison_result(m_, at(i), numbers(t, i));
-    if (!result) return write_unknown(t, i);
+    if (!result) return write_computed(t, i, Expr());
     write(t, i, {Expr::constant(*result ? 1 : 0, 32), {}, {}});
   }
   OperandNumber numbers(uint32_t t, uint32_t i) {
@@ -450,7 +550,7 @@ class Block {
   // ---- memory ----
 
   // The base and the offset of `[base+offset]`.
-  Expr address(uint32_t t, uint32_t i, size_t operand) {
+  std::pair<HeldValue, int64_t> address_parts(uint32_t t, uint32_t i, size_t operand) {
     const ptx::TokenRange range = at(i).operands[operand];
     const uint32_t last = range.last - 1;
     if (!m_.is(range.first, "[") || !m_.is(last, "]")) throw refused(i, "has an address that is not known");
@@ -466,9 +566,12 @@ class Block {
     }
     const uint32_t reg = v_.registers.find(i, base);
     const uint32_t bits = reg == VirtualRegisters::kNone ? 32 : bits_of(std::string(v_.registers[reg].type));
-    const HeldValue value = read(t, i, base, bits);
-    if (value.sum || !value.number.known()) throw refused(i, "has an address that is not known");
-    return value.number + Expr::constant(static_cast<uint64_t>(offset), value.number->bits);
+    return {read(t, i, base, bits), offset};
+  }
+  Expr address(uint32_t t, uint32_t i, size_t operand) {
+    const auto [base, offset] = address_parts(t, i, operand);
+    if (base.sum || !base.number.known()) throw refused(i, "has an address that is not known");
+    return base.number + Expr::constant(static_cast<uint64_t>(offset), base.number->bits);
   }
 
   SharedPlace shared_place(uint32_t t, uint32_t i, size_t operand) {
@@ -485,7 +588,7 @@ class Block {
         throw refused(i, "has an address that is not known");
       }
     }
-    if (place.first.empty()) throw refused(i, "has an address that is not known");
+    if (!variables_.contains(place.first)) throw refused(i, "has an address that is not known");
     const int64_t end = place.second + static_cast<int64_t>(ptx::type_bytes(type_of(at(i))));
     if (place.second < 0 || end > static_cast<int64_t>(variables_.find(place.first)->second))
       throw refused(i, "reaches beyond its variable");
@@ -503,6 +606,7 @@ class Block {
   void load(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
     if (const auto offset = v_.symbolic.parameter_offset(i)) return load_parameters(t, i, *offset);
+    if (effects_ != nullptr && is_plain_load(m_, s)) return load_global(t, i);
     if (!is_plain_access(s, ".shared") || components(m_, s.operands[0]).size() != 1)
       throw refused(i, "stands outside the loop");
     const SharedPlace place = shared_place(t, i, 1);
@@ -512,6 +616,14 @@ class Block {
     write(t, i, std::move(value));
   }
 
+  void load_global(uint32_t t, uint32_t i) {
+    auto where = described_address(t, i, 1);
+    if (!where || components(m_, at(i).operands[0]).size() != 1)
+      throw refused(i, "has an address that is not known");
+    where->text = m_.full_opcode(at(i)) + " " + where->text;
+    write(t, i, {Expr(), {}, {}, effects_->load(t, *where)});
+  }
+
   // The ends of the range are not known: another block may have others.
   void load_parameters(uint32_t t, uint32_t i, uint32_t offset) {
     const Statement& s = at(i);
@@ -519,14 +631,15 @@ class Block {
     for (const std::string& word : components(m_, s.operands[0])) {
       const auto overlaps = [&](uint32_t end) { return offset < end + 4 && end < offset + bytes; };
       const bool is_end = overlaps(loop_.end_offset) || (loop_.begin_offset && overlaps(*loop_.begin_offset));
-      const bool is_number = bytes == 4 || bytes == 8;
-      write(t, i, word, {is_end || !is_number ? Expr() : Expr::parameter(offset, 8 * bytes), {}, {}});
+      const bool is_number = (bytes == 4 || bytes == 8) && (!is_end || run_.knows_range);
+      write(t, i, word, {!is_number ? Expr() : Expr::parameter(offset, 8 * bytes), {}, {}});
       offset += bytes;
     }
   }
 
   void store(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
+    if (effects_ != nullptr && is_plain_access(s, ".global")) return change_memory(t, i, 0, false);
     if (!is_plain_access(s, ".shared") || components(m_, s.operands[1]).size() != 1)
       throw refused(i, "stands outside the loop");
     const SharedPlace place = shared_place(t, i, 0);
@@ -539,9 +652,30 @@ class Block {
     return {t, t / kWarpLanes, block_barriers_, warp_barriers_[t / kWarpLanes]};
   }
 
+  // A store or an atomic operation whose address is that operand.
+  void change_memory(uint32_t t, uint32_t i, size_t address, bool may_be_rounded) {
+    auto effect = instruction(t, i, address + 1);
+    const auto where = described_address(t, i, address);
+    if (!effect || !where || !m_.has_modifier(at(i), ".global")) throw refused(i, "writes what is not known");
+    may_be_rounded = may_be_rounded && !where->is_rounded;
+    if (!add_operand(*effect, *where)) throw refused(i, "writes what is not known");
+    const size_t found = effects_->write(t, *effect, may_be_rounded);
+    if (address == 0) return;
+    if (components(m_, at(i).operands[0]).size() != 1) throw refused(i, "has several results");
+    write(t, i, {Expr(), {}, {}, found});
+  }
+
+  [[nodiscard]] bool is_result_used(uint32_t i) const {
+    return std::ranges::any_of(v_.registers.accesses(i), [&](const Access& access) {
+      return access.written && !v_.reaching.uses(i, access.reg).empty();
+    });
+  }
+
   void add_to_memory(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
     const bool is_atom = m_.is(s.head, "atom");
+    if (effects_ != nullptr)
+      return change_memory(t, i, is_atom ? 1 : 0, is_rounded(operation_of(s)) && !is_result_used(i));
     static constexpr std::array kHarmless = {".global", ".relaxed", ".gpu"};
     const std::string operation = operation_of(s);
     size_t others = 0;
@@ -550,10 +684,7 @@ class Block {
           std::ranges::count_if(kHarmless, [&](const char* word) { return m_.is(token, word); }) == 0 ? 1 : 0;
     if (operation.empty() || others != 2 || s.operands.size() != (is_atom ? 3U : 2U))
       throw refused(i, "is not known");
-    for (const Access& access : v_.registers.accesses(i)) {
-      if (access.written && !v_.reaching.uses(i, access.reg).empty())
-        throw refused(i, "returns what memory held before");
-    }
+    if (is_result_used(i)) throw refused(i, "returns what memory held before");
     const HeldValue value = read(t, i, is_atom ? 2 : 1, bits_of(type_of(s)));
     const bool is_sum =
         value.sum && value.part == HeldValue::Part::Whole && sums_[*value.sum].operation == operation;
@@ -569,24 +700,32 @@ class Block {
     }
   }
 
+  // The sums of the loop that take part; nothing if one does without all threads'.
+  [[nodiscard]] std::optional<std::vector<size_t>> complete_sums(std::string_view operation,
+                                                                 const std::vector<uint8_t>& times) const {
+    std::vector<size_t> out;
+    for (size_t sum = 0; sum < loop_.sums.size(); ++sum) {
+      const auto first = times.begin() + static_cast<std::ptrdiff_t>(sum * threads_.size());
+      const auto last = first + static_cast<std::ptrdiff_t>(threads_.size());
+      if (std::all_of(first, last, [](uint8_t n) { return n == 0; })) continue;
+      const bool is_complete =
+          std::all_of(first, last, [&](uint8_t n) { return n == 1 || (n > 1 && is_idempotent(operation)); });
+      if (!is_complete) return std::nullopt;
+      out.push_back(sum);
+    }
+    return out;
+  }
+
   // Each sum of the loop that is added somewhere must be there for every thread.
-  std::vector<BlockAddition> additions() const {
+  [[nodiscard]] std::vector<BlockAddition> additions() const {
     if (added_.empty()) throw Refused{"it adds its sum to no memory"};
     std::vector<BlockAddition> out;
     for (const Added& added : added_) {
-      BlockAddition& addition = out.emplace_back(BlockAddition{added.address, added.operation, {}});
-      for (size_t sum = 0; sum < loop_.sums.size(); ++sum) {
-        const auto first = added.times.begin() + static_cast<std::ptrdiff_t>(sum * threads_.size());
-        const auto last = first + static_cast<std::ptrdiff_t>(threads_.size());
-        if (std::all_of(first, last, [](uint8_t times) { return times == 0; })) continue;
-        const bool is_complete = std::all_of(first, last, [&](uint8_t times) {
-          return times == 1 || (times > 1 && is_idempotent(added.operation));
-        });
-        if (!is_complete)
-          throw Refused{
-              fmt::format("blocks of {} threads do not add up all of their threads' sums", threads_.size())};
-        addition.sums.push_back(sum);
-      }
+      auto sums = complete_sums(added.operation, added.times);
+      if (!sums)
+        throw Refused{
+            fmt::format("blocks of {} threads do not add up all of their threads' sums", threads_.size())};
+      out.push_back({added.address, added.operation, *std::move(sums)});
     }
     return out;
   }
@@ -609,6 +748,8 @@ class Block {
   std::vector<SumOf> sums_;
   SharedCells shared_;
   std::vector<Added> added_;
+  const EndRun run_;
+  BlockEffects* effects_;  // null where the block only adds
 };
 
 }  // namespace
@@ -616,6 +757,13 @@ class Block {
 BlockSum run_block(const Values& child, const RangeLoop& loop, uint32_t threads) {
   if (threads == 0 || threads % kWarpLanes != 0) return {"its last warp is not full", {}};
   return Block(child, loop, threads).run();
+}
+
+EndOfBlock run_block_to_end(const Values& child, const RangeLoop& loop, const EndRun& run,
+                            OpaqueValues& values) {
+  if (run.threads == 0 || run.threads % kWarpLanes != 0) return {"its last warp is not full"};
+  BlockEffects effects(values, run.threads);
+  return Block(child, loop, run, &effects).run_to_end();
 }
 
 std::string print_range_sum(const Values& child) {

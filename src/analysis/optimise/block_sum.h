@@ -11,6 +11,10 @@
 // number of times, if that makes no difference), then the block adds up its range, whatever the elements are.
 // This must be shown for each size of block that the child is to run with.
 //
+// A second question is what the block does with its sums if parts of the range are added up elsewhere, and
+// one warp goes on with the total (range_split.h). Then the sums may take part in any computation, once all
+// of them are in, and one thread may read and write memory (block_effects.h).
+//
 // Nothing is allowed that has not been thought of: every instruction is known, or there is no answer. Threads
 // that are not kept apart by a barrier must not touch the same shared memory, unless both read.
 #pragma once
@@ -21,6 +25,7 @@
 #include <vector>
 
 #include "analysis/expressions/expression.h"
+#include "analysis/optimise/block_effects.h"
 #include "analysis/optimise/range_loop.h"
 #include "analysis/values/values.h"
 
@@ -41,6 +46,17 @@ struct BlockSum {
 
 // The kernel runs as one block of so many threads in a row, a multiple of a warp.
 BlockSum run_block(const Values& child, const RangeLoop& loop, uint32_t threads);
+
+// How the block ends if parts of its range are joined.
+struct EndRun {
+  uint32_t threads = 0;
+  bool knows_range = false;  // the ends of the range may be used
+  AssumedConditions assumed = {};
+};
+// Runs the block, and tells what one of the threads does with the complete sums. Runs that share `values` can
+// be compared: blocks do the same if thread and effects are equal.
+EndOfBlock run_block_to_end(const Values& child, const RangeLoop& loop, const EndRun& run,
+                            OpaqueValues& values);
 
 // The loop, and for each size of block from a warp on what it adds: "yes: add.f32 over p[52] to p[56]",
 // "32 threads: add.f32 of sum 0 to p[32:8] + 4*s64(p[48])", ...

@@ -247,7 +247,9 @@ class RangeFinder {
     if (text.empty() || text[0] == '%') return std::nullopt;
     static const std::set<std::string_view> kZeros = {"0", "0f00000000", "0d0000000000000000"};
     const std::string_view digits = text[0] == '-' ? std::string_view(text).substr(1) : text;
-    if (is_idempotent(operation)) return ptx::integer_value(digits) ? std::optional(text) : std::nullopt;
+    const bool is_real = text.starts_with("0f") || text.starts_with("0d");
+    if (is_idempotent(operation))
+      return is_real || ptx::integer_value(digits) ? std::optional(text) : std::nullopt;
     return kZeros.contains(text) ? std::optional(text) : std::nullopt;
   }
 
@@ -285,7 +287,7 @@ class RangeFinder {
     const std::string_view opcode = m_.text(s.head);
     if (opcode == "bra" || is_parameter_load(i)) return std::nullopt;
     if (opcode == "ld" && in_loop) {
-      if (!is_plain_load(s)) return rejection(i, "is no plain load of global memory");
+      if (!is_plain_load(m_, s)) return rejection(i, "is no plain load of global memory");
       out_.loads.insert(i);
       return std::nullopt;
     }
@@ -306,16 +308,6 @@ class RangeFinder {
         return true;
     }
     return false;
-  }
-
-  [[nodiscard]] bool is_plain_load(const Statement& s) const {
-    static const std::set<std::string_view> kModifiers = {".global", ".const", ".nc", ".weak", ".v2", ".v4"};
-    bool has_space = false;
-    for (uint32_t t = s.modifiers.first; t + 1 < s.modifiers.last; ++t) {
-      if (!kModifiers.contains(m_.text(t))) return false;
-      has_space = has_space || m_.is(t, ".global") || m_.is(t, ".const");
-    }
-    return has_space;
   }
 
   // An instruction of an iteration may read the sum that it adds to. All else that it reads must depend on
@@ -431,6 +423,16 @@ class RangeFinder {
 };
 
 }  // namespace
+
+bool is_plain_load(const Module& m, const Statement& s) {
+  static const std::set<std::string_view> kModifiers = {".global", ".const", ".nc", ".weak", ".v2", ".v4"};
+  bool has_space = false;
+  for (uint32_t t = s.modifiers.first; t + 1 < s.modifiers.last; ++t) {
+    if (!kModifiers.contains(m.text(t))) return false;
+    has_space = has_space || m.is(t, ".global") || m.is(t, ".const");
+  }
+  return m.is(s.head, "ld") && has_space;
+}
 
 RangeLoop find_range_loop(const Values& child) { return RangeFinder(child).run(); }
 

@@ -51,6 +51,9 @@ struct RangeLoop {
 
 RangeLoop find_range_loop(const Values& child);
 
+// True for a load of global or constant memory that is no more than that.
+bool is_plain_load(const ptx::Module& module, const ptx::Statement& instruction);
+
 // A child that counts its elements from 0 has no argument that tells a part where to begin. So its threads
 // are told a higher number up to the end of the loop. Behind it they know their own number again: the
 // instructions before the loop, which only compute, are run once more.

@@ -52,11 +52,67 @@ Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads) 
                                                : Found("blocks of another size add to other memory");
 }
 
+// Blocks of both sizes must do the same behind parts that are joined. `is_rounded`: it shows in which order
+// the sums are added. A condition that is not known holds in one run of both sizes, and does not in another.
+Found check_end(const Values& child, const RangeLoop& loop, const EndRun& run, OpaqueValues& values,
+                bool& is_rounded) {
+  constexpr size_t kMostConditions = 2;
+  const EndOfBlock launched = run_block_to_end(child, loop, run, values);
+  if (!launched.why_not.empty()) return launched.why_not;
+  EndRun as_part = run;
+  as_part.threads = kPartThreads;
+  const EndOfBlock part = run_block_to_end(child, loop, as_part, values);
+  if (!part.why_not.empty()) return part.why_not;
+  const auto& condition = launched.undecided ? launched.undecided : part.undecided;
+  if (!condition) {
+    is_rounded = is_rounded || launched.is_rounded;
+    const bool is_same = launched.thread == part.thread && launched.effects == part.effects;
+    return is_same ? Found() : Found("blocks of another size write something else");
+  }
+  if (run.assumed.size() == kMostConditions) return "it ends in too many ways";
+  for (const bool holds : {true, false}) {
+    EndRun next = run;
+    next.assumed[*condition] = holds;
+    if (Found found = check_end(child, loop, next, values, is_rounded)) return found;
+  }
+  return std::nullopt;
+}
+
+// The place, which must be in the function's own scope, as must be the registers with the sums.
+std::optional<JoinedParts> joined_parts(const Values& child, const RangeLoop& loop) {
+  const uint32_t behind = child.flow.blocks()[loop.behind].first;
+  JoinedParts out{child.flow.instructions()[behind].statement, {}};
+  const ptx::Statement* const body = &child.flow.function().body;
+  if (child.flow.instructions()[behind].scope != body) return std::nullopt;
+  for (const RangeLoop::Sum& sum : loop.sums) {
+    const VirtualRegister& reg = child.registers[sum.reg];
+    if (reg.scope != body || reg.lanes != 1) return std::nullopt;
+    out.sums.push_back({std::string(reg.name), sum.operation});
+  }
+  return out;
+}
+
+// Decides how the child's parts add up: each adds to memory, or they are joined.
+Found find_end(RangeSplit& split, const Values& child, const RangeLoop& loop, uint32_t threads,
+               const JoinRules& rules) {
+  Found found = check_block(child, loop, threads);
+  if (!found || !rules.may_join) return found;
+  auto higher = higher_threads(child, loop);
+  bool is_rounded = false;
+  OpaqueValues values;
+  if (Found other = check_end(child, loop, {threads, higher.has_value()}, values, is_rounded)) return other;
+  if (higher) split.higher = *std::move(higher);
+  if (is_rounded && !rules.may_round)
+    return "floating-point numbers would be added in another order, which assume = \"reassociate\" allows";
+  split.joined = joined_parts(child, loop);
+  return split.joined ? Found() : Found("what is behind its loop stands in a scope of its own");
+}
+
 }  // namespace
 
 RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& child,
                                     const FunctionFacts& parent, const Site& site, uint32_t threads,
-                                    const KnownExtents& block, bool may_wait) {
+                                    const KnownExtents& block, bool may_wait, const JoinRules& rules) {
   const Values& values = child->values();
   const RangeLoop loop = find_range_loop(values);
   if (!loop.yes()) return {std::nullopt, loop.why_not, false};
@@ -69,7 +125,7 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   const bool is_plain = (!split.begin_offset || is_read_plainly(*child, *split.begin_offset)) &&
                         is_read_plainly(*child, split.end_offset);
   if (!is_plain) return {std::nullopt, "an end of its range is read in another form", true};
-  if (Found found = check_block(values, loop, threads)) return {std::nullopt, *found, true};
+  if (Found found = find_end(split, values, loop, threads, rules)) return {std::nullopt, *found, true};
   const auto known = [&](uint32_t offset) -> std::optional<std::string> {
     const Argument* const argument = passed_argument(site, offset, kEndBytes);
     const bool is_known =
@@ -81,11 +137,12 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   if (!begin || !end) return {std::nullopt, "its range is not known where the launch begins", true};
   split.begin = *begin;
   split.end = *end;
-  if (!split.begin_offset) {
+  if (!split.begin_offset && !split.higher.behind) {
     auto higher = higher_threads(values, loop);
     if (!higher) return {std::nullopt, "what it computes before its loop cannot be computed once more", true};
     split.higher = *std::move(higher);
   }
+  if (split.joined) return {split, "", true};  // nothing is written before all is read
   const auto conditions = LaunchOrder(parent, {{&site, child}}, block).of_own_reads(0);
   if (!conditions) return {std::nullopt, "it may read what it adds to", true};
   split.conditions = *conditions;

@@ -15,12 +15,19 @@
 //
 // Parts of one child overlap, so what they read must not be what they add to. The two must be in different
 // allocations, which is a condition on the parent's launch (launch_order.h).
+//
+// Other children do more with their sum: they store it, or compute with it. Their parts are *joined*. Each
+// adds its sum to a total in the child's record. The part that comes last goes on behind the loop, with the
+// total. It does there what the child does, if that depends on nothing but the complete sums, and one thread
+// does it (block_effects.h). Nothing is written before all parts have read. Sums of floating-point numbers
+// are then rounded in another order, which only the program's author can allow.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
@@ -30,16 +37,33 @@
 
 namespace klap::analysis {
 
+// Where the parts of a child are joined, and what they add up.
+struct JoinedParts {
+  struct Sum {
+    std::string reg;  // its name in the child
+    std::string operation;
+  };
+  const ptx::Statement* behind = nullptr;  // in front of this one
+  std::vector<Sum> sums;
+};
+
 struct RangeSplit {
   // Places of the two arguments in the parameter block, 4 bytes each. The first one may be missing.
   std::optional<uint32_t> begin_offset;
   uint32_t end_offset = 0;
   std::string begin, end;      // operands of the parent
-  HigherThreads higher;        // if the range begins at 0
+  HigherThreads higher;        // if the range begins at 0, or if behind the loop its ends are read
   bool at_launch = false;      // they have their values only there, so the record is made there
   bool is_rounded = false;     // floating-point numbers are added
   uint32_t elements = 0;       // of a part
   OrderConditions conditions;  // under which no part reads what another one adds to
+  std::optional<JoinedParts> joined;
+};
+
+// Permissions for a child whose parts are to be joined.
+struct JoinRules {
+  bool may_join = false;
+  bool may_round = false;  // floating-point numbers may be added in another order
 };
 
 struct RangeSplitVerdict {
@@ -52,6 +76,6 @@ struct RangeSplitVerdict {
 // known of the parent's block. `may_wait`: the record may be made at the launch call.
 RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& child,
                                     const FunctionFacts& parent, const Site& site, uint32_t threads,
-                                    const KnownExtents& block, bool may_wait);
+                                    const KnownExtents& block, bool may_wait, const JoinRules& rules);
 
 }  // namespace klap::analysis

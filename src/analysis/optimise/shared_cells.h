@@ -16,13 +16,15 @@
 
 namespace klap::analysis {
 
-// A value of a thread: an integer expression, or a sum of threads' sums, or half of the bits of one. With
-// neither it is not known, and nothing may depend on it.
+// A value of a thread: an integer expression, or a sum of threads' sums, or half of the bits of one, or one
+// of which only is known how it was computed (opaque_values.h). With none of these it is not known, and
+// nothing may depend on it.
 struct HeldValue {
   enum class Part : uint8_t { Whole, Low, High };
   Expr number;
   std::optional<size_t> sum;  // into the table of sums
   Part part = Part::Whole;
+  std::optional<size_t> opaque{};
 };
 
 // An access by a thread, with the barriers that it has passed.

@@ -97,6 +97,52 @@ void add_bound(std::vector<std::string>& options, const std::optional<analysis::
       fmt::format("-DKLAP_BOUND_COMPARED={}long long", bound->compares_signed ? "" : "unsigned "));
   if (bound->inclusive) options.emplace_back("-DKLAP_BOUND_INCLUSIVE");
 }
+
+// An operation as part_totals.h needs it: its type, and the bits of a value that adds nothing.
+struct TotalForm {
+  std::string_view type, nothing;
+};
+const TotalForm& form_of_total(std::string_view operation) {
+  // A NaN takes no part in an extremum.
+  static const std::map<std::string_view, TotalForm> kForms = {
+      {"add.i32", {"unsigned int", "0ull"}},
+      {"add.i64", {"unsigned long long", "0ull"}},
+      {"add.f32", {"float", "0ull"}},
+      {"add.f64", {"double", "0ull"}},
+      {"xor.b32", {"unsigned int", "0ull"}},
+      {"xor.b64", {"unsigned long long", "0ull"}},
+      {"and.b32", {"unsigned int", "~0ull"}},
+      {"and.b64", {"unsigned long long", "~0ull"}},
+      {"or.b32", {"unsigned int", "0ull"}},
+      {"or.b64", {"unsigned long long", "0ull"}},
+      {"min.u32", {"unsigned int", "0xffffffffull"}},
+      {"max.u32", {"unsigned int", "0ull"}},
+      {"min.s32", {"int", "0x7fffffffull"}},
+      {"max.s32", {"int", "0x80000000ull"}},
+      {"min.u64", {"unsigned long long", "~0ull"}},
+      {"max.u64", {"unsigned long long", "0ull"}},
+      {"min.s64", {"long long", "0x7fffffffffffffffull"}},
+      {"max.s64", {"long long", "0x8000000000000000ull"}},
+      {"min.f32", {"float", "0x7fffffffull"}},
+      {"max.f32", {"float", "0x7fffffffull"}},
+      {"min.f64", {"double", "0x7fffffffffffffffull"}},
+      {"max.f64", {"double", "0x7fffffffffffffffull"}},
+  };
+  return kForms.at(operation);
+}
+void add_totals(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (!shape.range || !shape.range->joined) return;
+  std::string totals;
+  for (size_t i = 0; const analysis::JoinedParts::Sum& sum : shape.range->joined->sums) {
+    std::string name = sum.operation;
+    std::ranges::replace(name, '.', '_');
+    const auto& [type, nothing] = form_of_total(sum.operation);
+    totals += fmt::format("KLAP_TOTAL({},{},{},{})", i++, type, name, nothing);
+  }
+  options.push_back("-DKLAP_TOTALS=" + totals);
+  options.push_back(fmt::format("-DKLAP_TOTALS_AT={}u", shape.layout.totals_at));
+}
+
 void add_flat(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
   if (shape.flat)
     options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
@@ -227,7 +273,14 @@ std::shared_ptr<const ptx::Module> record_template(
   }
   add_split_iterations(options, shape);
   if (shape.range) options.push_back(fmt::format("-DKLAP_PART_ELEMENTS={}u", shape.range->elements));
+  add_totals(options, shape);
   return compiled("aggregate/record.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> join_parts_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options;
+  add_totals(options, shape);
+  return compiled("aggregate/join_parts.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,

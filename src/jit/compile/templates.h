@@ -57,6 +57,11 @@ std::shared_ptr<const ptx::Module> flat_consumer_template(const transform::Consu
 // Runs several blocks of children in each of its blocks.
 std::shared_ptr<const ptx::Module> packed_consumer_template(const transform::ConsumerShape& shape);
 
+// ---- code in the body of a child ----
+
+// Joins the parts of a child.
+std::shared_ptr<const ptx::Module> join_parts_template(const transform::ConsumerShape& shape);
+
 // ---- code at the exits of a parent whose last thread launches the consumer ----
 
 // `has_other_sites`: the parent has other queues, and all are run in an order.

@@ -30,7 +30,9 @@ void apply(SiteToOptimise& at) {
   if (!may_share_block(at)) return;
   const auto child = std::make_shared<const analysis::FunctionFacts>(at.child_module(), *planned.child);
   const analysis::RangeSplitVerdict verdict = analysis::judge_range_split(
-      child, *planned.parent, *planned.site, planned.shape.child_threads(), planned.aggregation.block, true);
+      child, *planned.parent, *planned.site, planned.shape.child_threads(), planned.aggregation.block, true,
+      {.may_join = planned.options.optimisations.value("split_ranges") == "all",
+       .may_round = planned.options.assume_reassociate});
   if (!verdict.split) {
     if (verdict.has_range) planned.not_split_range = verdict.why_not;
     return;
@@ -45,7 +47,8 @@ OptimisationRemark remark(const PlannedSite& site) {
   OptimisationRemark out;
   if (!site.not_split_range.empty()) out.note = "its range is not cut into parts: " + site.not_split_range;
   if (!site.shape.range) return out;
-  out.fact = fmt::format("its range in parts of {} elements", site.shape.range->elements);
+  out.fact = fmt::format("its range in parts of {} elements{}", site.shape.range->elements,
+                         site.shape.range->joined ? ", joined" : "");
   if (site.shape.range->is_rounded) out.note = "floating-point numbers are added in another order";
   return out;
 }

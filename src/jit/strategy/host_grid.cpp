@@ -41,6 +41,7 @@ class HostGrid final : public QueuePerSite {
     SiteTemplates out;
     out.site = record(site, true);
     out.kernel = site.shape.flat ? flat_consumer_template(site.shape) : packed_consumer_template(site.shape);
+    if (site.shape.range && site.shape.range->joined) out.join = join_parts_template(site.shape);
     return out;
   }
 

@@ -63,7 +63,8 @@ std::string occupancy_tag(const transform::ConsumerShape& shape) {
 std::string optimisations_tag(const transform::ConsumerShape& shape) {
   std::string text = shape.double_buffered ? "" : "_singlebuffer";
   if (shape.preloaded_words != 0) text += "_preloaded";
-  if (shape.range) text += fmt::format("_parts{}", shape.range->elements);
+  if (shape.range)
+    text += fmt::format("_parts{}{}", shape.range->elements, shape.range->joined ? "_joined" : "");
   for (const transform::UnrolledCopy& row : shape.loops) text += fmt::format("_unrolled{}", row.iterations);
   return text + occupancy_tag(shape);
 }

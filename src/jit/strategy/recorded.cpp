@@ -87,9 +87,12 @@ std::string Recorded::plan_text(const PlannedSite& site) const {
 
 transform::RecordLayout QueuePerSite::packed_layout(const ptx::Module& child_module,
                                                     const PlannedSite& site) const {
-  return transform::packed_layout(child_module, *site.child, *site.parent, *site.site,
-                                  site.aggregation.group_blocks,
-                                  site.shape.split() != nullptr || site.shape.range.has_value());
+  const auto& range = site.shape.range;
+  transform::RecordLayout layout = transform::packed_layout(
+      child_module, *site.child, *site.parent, *site.site, site.aggregation.group_blocks,
+      site.shape.split() != nullptr || range.has_value());
+  if (range && range->joined) transform::add_totals(layout, range->joined->sums.size());
+  return layout;
 }
 
 Variant QueuePerSite::variant(const Plan& plan, std::span<const PlannedSite> sites,

@@ -31,7 +31,8 @@ transform::Generated Strategy::consumer(const Plan& plan, const PlannedSite& sit
                                         const SiteTemplates& templates, const std::string& name,
                                         transform::LineTables& lines) const {
   const ptx::Module& module = *plan.units[site.child_unit]->module();
-  return transform::consumer_kernel(module, *site.child, site.shape, *templates.kernel, name, lines);
+  return transform::consumer_kernel(module, *site.child, site.shape, *templates.kernel, name, lines, nullptr,
+                                    templates.join.get());
 }
 
 std::string Strategy::parent_name(const Plan& plan, const PlannedSite& site) const {

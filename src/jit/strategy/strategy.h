@@ -29,6 +29,7 @@ struct SiteTemplates {
   std::shared_ptr<const ptx::Module> kernel;  // the kernel that runs the children
   std::shared_ptr<const ptx::Module> site;    // code that replaces the launch
   std::shared_ptr<const ptx::Module> launch;  // code with which the parent launches that kernel, or null
+  std::shared_ptr<const ptx::Module> join;    // code that joins the parts of a child, or null
 };
 
 // A parent for which code is generated, with its sites and their templates.

@@ -27,6 +27,7 @@ using ptx::StatementKind;
 
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
+constexpr char kJoinFunction[] = "__klap_join_parts";
 constexpr char kArgumentsMarker[] = "__klap_child_arguments";
 constexpr std::array<const char*, 3> kInheritedExtentRegisters = {"%klap_block_x", "%klap_block_y",
                                                                   "%klap_block_z"};
@@ -120,6 +121,15 @@ std::string range_part_text(const Module& child_module, const Function& child,
     text += fmt::format("\t.reg .b32 {0};\n\tmov.u32 {0}, 0;\n", begin);
   }
   text += add_end(range.end_offset, end);
+  if (range.joined && range.higher.behind != nullptr) {
+    kernel.higher = &range.higher;
+    for (PreloadedArgument whole : kernel.preloaded) {
+      whole.name += "_whole";
+      kernel.elsewhere.push_back(whole);
+    }
+    for (const std::string& part : {begin, end})
+      text += fmt::format("\t.reg .b32 {0}_whole;\n\tmov.u32 {0}_whole, {0};\n", part);
+  }
   text += fmt::format(
       "\t.reg .b32 %{0}next;\n\t.reg .pred %{0}more;\n\tmad.lo.s32 {1}, %{0}ctaid_x, {3}, {1};\n"
       "\tadd.u32 %{0}next, %{0}ctaid_x, 1;\n\tsetp.lt.u32 %{0}more, %{0}next, %{0}nctaid_x;\n"
@@ -136,6 +146,36 @@ std::string range_part_text(const Module& child_module, const Function& child,
   return text;
 }
 
+// Joins the parts behind their loop. The body that goes on has the totals in the registers of its sums.
+void join_parts(const analysis::JoinedParts& joined, const RecordLayout& layout, const Module& join,
+                const std::string& prefix, InlineKernel& kernel, LineTables& lines) {
+  const auto own = [&](std::string_view name) { return fmt::format("%{}joined_{}", prefix, name); };
+  const std::string record = own("record"), goes_on = own("goes_on"), flag = own("flag");
+  InlineCall call;
+  call.prefix = prefix + "j_";
+  call.arguments = {record, "%" + prefix + "nctaid_x", kernel.tid[0]};
+  call.results[0] = flag;
+  std::string text =
+      fmt::format("\t.reg .b64 {0};\n\t.reg .b32 {1};\n\t.reg .pred {2};\n\tsub.s64 {0}, {3}, {4};\n", record,
+                  flag, goes_on, kernel.arguments, layout.arguments_offset);
+  std::string back;
+  uint32_t place = sizeof(uint32_t);  // in the template's result
+  for (size_t i = 0; const analysis::JoinedParts::Sum& sum : joined.sums) {
+    const uint32_t bytes = sum.operation.ends_with("64") ? 8 : 4;
+    const std::string total = own(fmt::format("sum{}", i++)), reg = with_prefix(sum.reg, prefix);
+    place = round_up(place, bytes);
+    call.arguments.push_back(reg);
+    call.results[place] = total;
+    place += bytes;
+    text += fmt::format("\t.reg .b{} {};\n", 8 * bytes, total);
+    back += fmt::format("\tmov.b{} {}, {};\n", 8 * bytes, reg, total);
+  }
+  text += "\t" + inline_function(join, template_function(join, kJoinFunction), call, lines) + "\n" + back;
+  kernel.parting = joined.behind;
+  kernel.parting_text = text + fmt::format("\tsetp.ne.u32 {}, {}, 0;\n", goes_on, flag);
+  kernel.parting_predicate = goes_on;
+}
+
 // The shared memory in which variables of several kernels lie over each other.
 constexpr char kOverlay[] = "klap_overlay";
 
@@ -144,7 +184,8 @@ constexpr char kOverlay[] = "klap_overlay";
 std::string child_text(const Module& child_module, const Function& child, const ConsumerBody& body,
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
-                       const SitesInBody* sites, const std::vector<PreloadedArgument>& preloaded) {
+                       const SitesInBody* sites, const std::vector<PreloadedArgument>& preloaded,
+                       const Module* join) {
   static constexpr std::array<const char*, kMarkedExtents> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z",
       "tid_x",   "tid_y",   "tid_z",   "ntid_x",   "ntid_y",   "ntid_z"};
@@ -189,6 +230,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   }
   if (body.counts_barriers) text += count_threads_text(prefix);
   if (shape.range) text += range_part_text(child_module, child, *shape.range, prefix, kernel);
+  if (join != nullptr) join_parts(*shape.range->joined, body.layout, *join, prefix, kernel, lines);
   // The text behind the body is the template's again.
   return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
          lines.head(child_module, child) + "\n" + (sites == nullptr ? "" : sites->behind) + "\t}";
@@ -251,7 +293,7 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
 
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
                           const Module& consumer, const std::string& name, LineTables& lines,
-                          const GroupKernels* group_kernels) {
+                          const GroupKernels* group_kernels, const Module* join) {
   const Function& f = template_function(consumer, kConsumerKernel);
   // Variables in shared memory stand in the kernel's body, so the template's unit declares none.
   if (!consumer.variables.empty())
@@ -292,13 +334,13 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
       const ConsumerBody only = {shape.block, shape.layout, shape.may_exit, &child, shape.shared_bytes};
       const ConsumerBody& body = shape.bodies.empty() ? only : shape.bodies.at(number);
       return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr,
-                        preloaded);
+                        preloaded, join);
     }
     const GroupKernel& kernel = group_kernels->kernels.at(number);
     const SitesInBody sites = sites_in_body(*group_kernels, kernel, shape, prefix,
                                             shape.bodies.at(number).counts_barriers, lines, declarations);
     return child_text(child_module, kernel.kernel.function, shape.bodies.at(number), shape, operands, prefix,
-                      parameter, lines, &sites, {});
+                      parameter, lines, &sites, {}, nullptr);
   };
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);

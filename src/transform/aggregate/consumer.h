@@ -16,9 +16,11 @@ namespace klap::transform {
 // Makes the consumer. `consumer` is templates/aggregate/consumer.cu, exact.cu, loop.cu or worklist.cu,
 // compiled for `shape`; `group_kernels` is given only for the last. `child` gives the kernel its linkage and
 // its line. `name` is the consumer's name. `lines` are the line tables of the unit that the kernel is for.
+// `join` is templates/aggregate/join_parts.cu, for children whose parts are joined.
 Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
                           const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
-                          LineTables& lines, const GroupKernels* group_kernels = nullptr);
+                          LineTables& lines, const GroupKernels* group_kernels = nullptr,
+                          const ptx::Module* join = nullptr);
 
 // `.extern` declaration of a consumer made from that template.
 std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);

@@ -111,6 +111,10 @@ void split_range(ConsumerShape& shape, const Module& module, const Function& chi
   shape = consumer_shape(module, child, std::array<uint32_t, 3>{kWarp, 1, 1}, true, false);
   shape.awaits_parent = awaits_parent;
   shape.range = split;
+  if (!split.joined) return;
+  add_totals(shape.layout, split.joined->sums.size());
+  // Its lanes exchange their sums.
+  if (shape.sync_scope == analysis::SyncScope::Thread) shape.sync_scope = analysis::SyncScope::Warp;
 }
 
 bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block) {

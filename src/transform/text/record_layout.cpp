@@ -131,6 +131,7 @@ const ArgumentPlace* RecordLayout::find(uint32_t offset, uint32_t bytes) const {
 std::string RecordLayout::key() const {
   if (!packed) return {};
   std::string text = fmt::format("{}", record_bytes);
+  if (totals_at != 0) text += fmt::format(",totals@{}", totals_at);
   for (const auto& extent : grid) text += extent ? fmt::format(",{}", *extent) : ",";
   for (const ArgumentPlace& place : places)
     text += fmt::format(" {}+{}{}{}", place.from, place.bytes, place.once ? "=" : "@", place.at);
@@ -144,6 +145,13 @@ RecordLayout record_layout(const ptx::Function& child) {
   layout.arguments_offset = round_up(kGridBytes, align);
   layout.record_bytes = round_up(layout.arguments_offset + child.parameter_bytes, align);
   return layout;
+}
+
+void add_totals(RecordLayout& layout, size_t totals) {
+  constexpr uint32_t kTotalBytes = 8;
+  const uint32_t align = layout.record_bytes % 16 == 0 ? 16 : kTotalBytes;
+  layout.totals_at = round_up(layout.record_bytes, kTotalBytes);
+  layout.record_bytes = round_up(layout.totals_at + kTotalBytes * (static_cast<uint32_t>(totals) + 1), align);
 }
 
 Uniform group_that_shares(uint32_t group_blocks) {

@@ -34,6 +34,7 @@ struct RecordLayout {
   bool packed = false;
   std::vector<ArgumentPlace> places{};
   std::array<std::optional<uint32_t>, 3> grid{};  // extents that no record holds
+  uint32_t totals_at = 0;  // in the record, of the totals of a child's parts; 0 if it has none
 
   [[nodiscard]] bool passes_once() const;
   // The place of these bytes; null if they have none, because no thread reads them.
@@ -45,6 +46,10 @@ struct RecordLayout {
 
 // The layout of a record that is not packed.
 RecordLayout record_layout(const ptx::Function& child);
+
+// Adds room behind the arguments for so many totals of the child's parts, and for a counter of these
+// (templates/aggregate/part_totals.h).
+void add_totals(RecordLayout& layout, size_t totals);
 
 // The largest group of threads for which equal arguments can be passed once: the threads whose launches
 // become one. `group_blocks` blocks of the parent launch together (0: all).

@@ -185,11 +185,16 @@ class KernelSplicer final : public Splicer {
   [[nodiscard]] bool is_higher() const {
     return kernel_.higher != nullptr && !runs_again_ && kernel_.higher->statements.contains(current_);
   }
+  [[nodiscard]] bool is_told_higher() const { return is_higher() && !kernel_.higher_index.empty(); }
   void begin(const Statement& s) override {
-    if (kernel_.higher == nullptr || &s != kernel_.higher->behind) return;
-    runs_again_ = true;
-    for (const Statement* again : kernel_.higher->again) write(*again);
-    runs_again_ = false;
+    if (kernel_.higher != nullptr && &s == kernel_.higher->behind) {
+      runs_again_ = true;
+      for (const Statement* again : kernel_.higher->again) write(*again);
+      runs_again_ = false;
+    }
+    if (&s != kernel_.parting) return;
+    out_ += kernel_.parting_text;
+    line(fmt::format("@!{} bra {}", kernel_.parting_predicate, end_label()));
   }
 
   // ---- a block of one warp among several ----
@@ -279,7 +284,8 @@ class KernelSplicer final : public Splicer {
     if (!registers_) return false;
     const auto read = parameter_read(m_, function_, *registers_, s);
     if (!read) return false;
-    for (const PreloadedArgument& preloaded : kernel_.preloaded) {
+    const bool is_elsewhere = !kernel_.elsewhere.empty() && !is_higher();
+    for (const PreloadedArgument& preloaded : is_elsewhere ? kernel_.elsewhere : kernel_.preloaded) {
       if (!is_same(preloaded, *read)) continue;
       line(fmt::format("{}mov.b{} {}, {}", guard(s), preloaded.bits, renamed(s.operands[0]), preloaded.name));
       return true;
@@ -377,7 +383,7 @@ class KernelSplicer final : public Splicer {
     // allow.
     if (analysis::reads_narrow_position(m_, *current_, component - 1)) throw unsupported(component - 1);
     swallow_next_ = true;
-    if (name == "%tid" && index == 0 && is_higher()) return kernel_.higher_index;
+    if (name == "%tid" && index == 0 && is_told_higher()) return kernel_.higher_index;
     if (name == "%tid") return kernel_.tid[index];
     if (name == "%ctaid") return kernel_.ctaid[index];
     if (name == "%nctaid") return kernel_.nctaid[index];

@@ -99,9 +99,15 @@ struct InlineKernel {
   // Shared variables that are parts of the variable `overlay` instead.
   std::span<const analysis::OverlaidVariable> overlaid;
   std::string overlay;
-  // Statements that are told another index of the thread, the operand `higher_index`.
+  // Statements that are told another index of the thread, the operand `higher_index` unless it is empty. All
+  // others find arguments that are in `elsewhere` in other registers than `preloaded` says.
   const analysis::HigherThreads* higher = nullptr;
   std::string higher_index;
+  std::vector<PreloadedArgument> elsewhere;
+  // Text in front of a statement that all threads reach, behind which only those go on for which the
+  // predicate holds; the others leave the body.
+  const ptx::Statement* parting = nullptr;
+  std::string parting_text, parting_predicate;
   Surroundings around;              // of statements of the body
   std::vector<UnrolledCopy> loops;  // of the body
 };

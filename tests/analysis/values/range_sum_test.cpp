@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "analysis/optimise/block_sum.h"
 #include "fixture.h"
 
@@ -10,6 +12,7 @@ namespace klap::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Parts {
@@ -222,6 +225,120 @@ TEST(BlockSum, LeavesWhatItDoesNotKnow) {
   EXPECT_THAT(block_of(32, "bar.sync 1, 32;\n"), HasSubstr("is for some of the threads"));
   EXPECT_EQ("its last warp is not full", block_of(48, ""));
   EXPECT_EQ("it adds its sum to no memory", block_of(32, ""));
+}
+
+// ---- blocks whose parts are joined ----
+
+// The thread and the effects a block of so many threads has; conditions are assumed as given.
+std::string end_of(uint32_t threads, const std::string& behind, bool knows_range = false,
+                   const analysis::AssumedConditions& assumed = {}) {
+  const Kernel kernel(kernel_of({.behind = behind}));
+  const analysis::RangeLoop loop = analysis::find_range_loop(kernel.values);
+  EXPECT_TRUE(loop.yes()) << loop.why_not;
+  analysis::OpaqueValues values;
+  const analysis::EndOfBlock end =
+      run_block_to_end(kernel.values, loop, {threads, knows_range, assumed}, values);
+  if (!end.why_not.empty()) return end.why_not;
+  if (end.undecided) return "? " + *end.undecided;
+  std::string text = end.is_rounded ? "rounded, " : "";
+  text += "thread " + std::to_string(end.thread) + ": ";
+  for (const std::string& effect : end.effects) text += effect + "; ";
+  // The numbers of values and numbers depend on what other threads compute.
+  return std::regex_replace(text, std::regex("\\b([nv])[0-9]+"), "$1");
+}
+
+const std::string kAllLanes = lanes(16) + lanes(8) + lanes(4) + lanes(2) + lanes(1);
+std::string first_does(const std::string& what) {
+  return kAllLanes + "setp.ne.s32 %p4, %r3, 0; @%p4 bra OUT; " + what + "\nOUT:\n";
+}
+
+TEST(EndOfBlock, OneThreadDoesAnythingWithCompleteSums) {
+  EXPECT_EQ("thread 0: st.global.u32 s0 n[0]; ", end_of(32, first_does("st.global.u32 [%rd9], %r20;")));
+  EXPECT_EQ("thread 0: st.global.u32 v n[4]; ",
+            end_of(32, first_does("mad.lo.s32 %r40, %r20, %r20, 7; st.global.u32 [%rd9+4], %r40;")));
+  EXPECT_EQ("thread 0: atom.global.exch.b32 s0 n[0]; st.global.u32 v n[8]; ",
+            end_of(32, first_does("atom.global.exch.b32 %r40, [%rd9], %r20; st.global.u32 [%rd9+8], %r40;")))
+      << "what memory held before";
+  EXPECT_EQ("thread 0: ", end_of(32, "")) << "nothing";
+}
+
+TEST(EndOfBlock, LoadsAreToldApartByTheirPlace) {
+  EXPECT_EQ("thread 0: st.global.u32 v n[0]; ",
+            end_of(32, first_does("ld.global.u32 %r40, [%rd9]; ld.global.u32 %r41, [%rd9]; add.s32 %r42, "
+                                  "%r40, %r41; st.global.u32 [%rd9], %r42;")))
+      << "another kernel may write between them";
+  EXPECT_EQ("thread 0: st.global.u64 v v[0]; ",
+            end_of(32, first_does("ld.global.u64 %rd5, [%rd9]; st.global.u64 [%rd5], %rd5;")));
+  const std::string of_lane_5 =
+      "mul.wide.s32 %rd5, %r3, 4; add.s64 %rd6, %rd9, %rd5; ld.global.u32 %r40, [%rd6];\n"
+      "shfl.sync.idx.b32 %r41|%p3, %r40, 5, 31, -1;\n";
+  EXPECT_THAT(end_of(32, of_lane_5 + first_does("st.global.u32 [%rd9], %r41;")),
+              HasSubstr("writes what is not known"));
+}
+
+TEST(EndOfBlock, LeavesSumsThatAreNotComplete) {
+  EXPECT_THAT(end_of(64, first_does("st.global.u32 [%rd9], %r20;")), HasSubstr("writes what is not known"));
+  EXPECT_THAT(end_of(32, "setp.ne.s32 %p4, %r3, 0; @%p4 bra OUT; st.global.u32 [%rd9], %r20;\nOUT:\n"),
+              HasSubstr("writes what is not known"));
+  EXPECT_THAT(end_of(32, first_does("add.s32 %r40, %r20, %r20; st.global.u32 [%rd9], %r40;")),
+              HasSubstr("writes what is not known"));
+  EXPECT_THAT(end_of(32, first_does("mul.wide.s32 %rd5, %r20, 4; add.s64 %rd6, %rd9, %rd5; "
+                                    "st.global.u32 [%rd6], %r20;")),
+              StartsWith("thread 0: "))
+      << "an address may depend on it";
+}
+
+TEST(EndOfBlock, LeavesWhatSeveralThreadsDo) {
+  EXPECT_EQ("several of its threads write to memory", end_of(32, "st.global.u32 [%rd9], %r3;\n"));
+  for (const char* const other :
+       {"activemask.b32 %r40;", "trap;", "mov.u32 %r40, %clock;", "st.local.u32 [%rd9], %r20;",
+        "st.global.v2.u32 [%rd9], {%r20, %r20};", "ld.global.v2.u32 {%r40, %r41}, [%rd9];",
+        "ld.volatile.global.u32 %r40, [%rd9];", "atom.add.u32 %r40, [%rd9], %r20;", "st.u32 [%rd9], %r20;"})
+    EXPECT_THAT(end_of(32, first_does(other)), Not(StartsWith("thread"))) << other;
+}
+
+TEST(EndOfBlock, KnowsTheRangeIfItIsReadAgain) {
+  const std::string mean =
+      first_does("sub.s32 %r40, %r5, %r4; div.s32 %r41, %r20, %r40; st.global.u32 [%rd9], %r41;");
+  EXPECT_THAT(end_of(32, mean), HasSubstr("writes what is not known"));
+  EXPECT_EQ("thread 0: st.global.u32 v n[0]; ", end_of(32, mean, true));
+}
+
+TEST(EndOfBlock, RunsBothWaysOfACondition) {
+  const std::string text =
+      first_does("setp.gt.s32 %p5, %r20, 9; @%p5 bra MORE; bra OUT;\nMORE:\nst.global.u32 [%rd9], %r20;");
+  EXPECT_EQ("? v0", end_of(32, text));
+  EXPECT_EQ("thread 0: st.global.u32 s0 n[0]; ", end_of(32, text, false, {{"v0", true}}));
+  EXPECT_EQ("thread 0: ", end_of(32, text, false, {{"v0", false}}));
+  EXPECT_EQ("thread 0: st.global.u32 v n[0]; ",
+            end_of(32, first_does("setp.gt.s32 %p5, %r20, 9; selp.b32 %r40, %r20, 5, %p5; "
+                                  "st.global.u32 [%rd9], %r40;")));
+}
+
+TEST(EndOfBlock, SaysWhereTheOrderOfAdditionsShows) {
+  const auto end = [](const std::string& behind) {
+    std::string shuffles;
+    for (const int distance : {16, 8, 4, 2, 1}) {
+      shuffles += "mov.b32 %r21, %f1; shfl.sync.bfly.b32 %r22|%p3, %r21, " + std::to_string(distance) +
+                  ", 31, -1; mov.b32 %f2, %r22; add.f32 %f1, %f1, %f2;\n";
+    }
+    const Kernel kernel(
+        kernel_of({.begin = "mov.f32 %f1, 0f00000000;\n",
+                   .body = "cvt.rn.f32.s32 %f2, %r7; add.f32 %f1, %f1, %f2;\n",
+                   .behind = shuffles + "setp.ne.s32 %p4, %r3, 0; @%p4 bra OUT; " + behind + "\nOUT:\n"}));
+    const analysis::RangeLoop loop = analysis::find_range_loop(kernel.values);
+    EXPECT_TRUE(loop.yes()) << loop.why_not;
+    analysis::OpaqueValues values;
+    const auto found = run_block_to_end(kernel.values, loop, {32}, values);
+    EXPECT_EQ("", found.why_not);
+    return found.is_rounded;
+  };
+  EXPECT_TRUE(end("st.global.f32 [%rd9], %f1;"));
+  EXPECT_TRUE(end("mul.f32 %f3, %f1, %f1; st.global.f32 [%rd9], %f3;"));
+  EXPECT_FALSE(end("mul.f32 %f3, %f1, %f1; red.global.add.f32 [%rd9], %f3;")) << "it has no order either";
+  EXPECT_TRUE(end("atom.global.add.f32 %f3, [%rd9], %f1; st.global.f32 [%rd9+4], %f3;"));
+  EXPECT_TRUE(end("cvt.rzi.s32.f32 %r40, %f1; red.global.add.u32 [%rd9], %r40;"));
+  EXPECT_FALSE(end("st.global.u32 [%rd9], 4;")) << "it is not the sum";
 }
 
 }  // namespace

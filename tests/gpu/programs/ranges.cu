@@ -39,6 +39,29 @@ __global__ void find_most(const int* x, int begin, int end, int* out) {
   atomicMax(out, most);
 }
 
+// What a child stores: these run in parts with split_ranges=all.
+__global__ void store_mean(const int* x, int begin, int end, int* out) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  mine = sum_of_block(mine);
+  if (threadIdx.x == 0) *out = end > begin ? mine / (end - begin) : 7;
+}
+__global__ void store_most(const int* x, int count, int* out) {
+  __shared__ float of_thread[128];
+  float most = -3'000.0f;
+  for (int e = static_cast<int>(threadIdx.x); e < count; e += static_cast<int>(blockDim.x))
+    most = fmaxf(most, static_cast<float>(x[e]));
+  of_thread[threadIdx.x] = most;
+  __syncthreads();
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width)
+      of_thread[threadIdx.x] = fmaxf(of_thread[threadIdx.x], of_thread[threadIdx.x + width]);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *out = static_cast<int>(of_thread[0]) * 3;
+}
+
 struct Ranges {
   const int *begin, *end;
   int count;
@@ -55,6 +78,15 @@ __global__ void sum_all_counted(const int* x, Ranges ranges, int* out) {
 __global__ void find_all_most(const int* x, Ranges ranges, int* out) {
   const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (t < ranges.count) find_most<<<1, 64>>>(x, ranges.begin[t], ranges.end[t], out + t);
+}
+
+__global__ void store_means(const int* x, Ranges ranges, int* out) {
+  const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (t < ranges.count) store_mean<<<1, 256>>>(x, ranges.begin[t], ranges.end[t], out + t);
+}
+__global__ void store_all_most(const int* x, Ranges ranges, int* out) {
+  const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (t < ranges.count) store_most<<<1, 128>>>(x + ranges.begin[t], ranges.end[t] - ranges.begin[t], out + t);
 }
 
 unsigned next_random() {
@@ -103,10 +135,18 @@ void check_ranges(gpu::Report& report, const char* what, const std::vector<int>&
     for (int e = begin; e < end; ++e) found = std::max(found, x[e + below]);
     return found;
   };
+  const auto mean = [&](int begin, int end) { return end > begin ? sum(begin, end) / (end - begin) : 7; };
+  const auto largest = [&](int begin, int end) {
+    int found = -3'000;
+    for (int e = begin; e < end; ++e) found = std::max(found, x[e + below]);
+    return 3 * found;
+  };
   const int* const elements = on_device.data() + below;
   check_parent(report, what, elements, ranges, sum_ranges, sum);
   check_parent(report, what, elements, ranges, sum_all_counted, sum);
   check_parent(report, what, elements, ranges, find_all_most, most);
+  check_parent(report, what, elements, ranges, store_means, mean);
+  check_parent(report, what, elements, ranges, store_all_most, largest);
 }
 
 int main() {

@@ -1,0 +1,140 @@
+// Joins the parts of a child (src/analysis/optimise/range_split.h). A warp runs this where it leaves the
+// loop over its part, with the sum of each lane.
+//
+// It adds its sums to the totals in the child's record. The part that comes last goes on, with the totals:
+// lane 0 has them, and other lanes have what adds nothing. If a value may take part several times, all lanes
+// have the total. A part that is alone goes on with the sums of its lanes.
+//
+// Nobody waits here. What the last part does comes after all that the other parts have read and added: each
+// releases its additions before it is counted, and the last one acquires them all.
+//
+// The function is compiled to PTX and spliced into the child's code behind its loop.
+//
+// Constants: those of part_totals.h.
+#include "aggregate/part_totals.h"
+#include "common/memory_order.h"
+
+// The operations, by the names that accumulators.h gives them: of two values, and of a total in memory and a
+// value.
+#define KLAP_OPERATION(name, Type, instruction, letter, may_repeat, result)            \
+  struct name {                                                                        \
+    static constexpr bool kMayRepeat = may_repeat;                                     \
+    static __device__ __forceinline__ Type both(Type a, Type b) { return result; }     \
+    static __device__ __forceinline__ void to(unsigned long long* total, Type value) { \
+      asm volatile("red.relaxed.gpu.global." instruction " [%0], %1;"                  \
+                   :                                                                   \
+                   : "l"(__cvta_generic_to_global(total)), letter(value)               \
+                   : "memory");                                                        \
+    }                                                                                  \
+  };
+KLAP_OPERATION(add_i32, unsigned int, "add.u32", "r", false, a + b)
+KLAP_OPERATION(add_i64, unsigned long long, "add.u64", "l", false, a + b)
+KLAP_OPERATION(add_f32, float, "add.f32", "f", false, a + b)
+KLAP_OPERATION(add_f64, double, "add.f64", "d", false, a + b)
+KLAP_OPERATION(xor_b32, unsigned int, "xor.b32", "r", false, a ^ b)
+KLAP_OPERATION(xor_b64, unsigned long long, "xor.b64", "l", false, a ^ b)
+KLAP_OPERATION(and_b32, unsigned int, "and.b32", "r", true, a& b)
+KLAP_OPERATION(and_b64, unsigned long long, "and.b64", "l", true, a& b)
+KLAP_OPERATION(or_b32, unsigned int, "or.b32", "r", true, a | b)
+KLAP_OPERATION(or_b64, unsigned long long, "or.b64", "l", true, a | b)
+KLAP_OPERATION(min_u32, unsigned int, "min.u32", "r", true, a < b ? a : b)
+KLAP_OPERATION(max_u32, unsigned int, "max.u32", "r", true, a > b ? a : b)
+KLAP_OPERATION(min_s32, int, "min.s32", "r", true, a < b ? a : b)
+KLAP_OPERATION(max_s32, int, "max.s32", "r", true, a > b ? a : b)
+KLAP_OPERATION(min_u64, unsigned long long, "min.u64", "l", true, a < b ? a : b)
+KLAP_OPERATION(max_u64, unsigned long long, "max.u64", "l", true, a > b ? a : b)
+KLAP_OPERATION(min_s64, long long, "min.s64", "l", true, a < b ? a : b)
+KLAP_OPERATION(max_s64, long long, "max.s64", "l", true, a > b ? a : b)
+#undef KLAP_OPERATION
+
+// Extrema of floating-point numbers have no atomic operation, so a total is exchanged until nobody else has
+// changed it in between.
+#define KLAP_EXTREMUM(name, Type, function, Bits, to_bits, from_bits)                           \
+  struct name {                                                                                 \
+    static constexpr bool kMayRepeat = true;                                                    \
+    static __device__ __forceinline__ Type both(Type a, Type b) { return function(a, b); }      \
+    static __device__ __forceinline__ void to(unsigned long long* total, Type value) {          \
+      Bits* const word = reinterpret_cast<Bits*>(total);                                        \
+      Bits expected = load_relaxed(word);                                                       \
+      for (;;) {                                                                                \
+        const Bits found =                                                                      \
+            compare_and_swap_global(word, expected, to_bits(both(from_bits(expected), value))); \
+        if (found == expected) return;                                                          \
+        expected = found;                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+  };
+KLAP_EXTREMUM(min_f32, float, fminf, unsigned int, __float_as_uint, __uint_as_float)
+KLAP_EXTREMUM(max_f32, float, fmaxf, unsigned int, __float_as_uint, __uint_as_float)
+KLAP_EXTREMUM(min_f64, double, fmin, unsigned long long, __double_as_longlong, __longlong_as_double)
+KLAP_EXTREMUM(max_f64, double, fmax, unsigned long long, __double_as_longlong, __longlong_as_double)
+#undef KLAP_EXTREMUM
+
+template <class Operation, class Value>
+static __device__ __forceinline__ Value warp_total(Value value) {
+  for (int distance = 16; distance != 0; distance /= 2)
+    value = Operation::both(value, __shfl_xor_sync(~0u, value, distance));
+  return value;
+}
+
+template <class Value>
+static __device__ __forceinline__ Value read_total(const unsigned long long* total) {
+  union {
+    unsigned long long bits;
+    Value value;
+  } word = {load_relaxed(total)};
+  return word.value;
+}
+
+// A lane goes on with this.
+template <class Operation, class Value>
+static __device__ __forceinline__ Value share_of(Value total, unsigned int lane) {
+  if (Operation::kMayRepeat) return __shfl_sync(~0u, total, 0);
+  return lane == 0 ? total : Value(0);
+}
+
+struct KlapJoined {
+  unsigned int goes_on;
+#define KLAP_TOTAL(number, type, operation, nothing) type sum_##number;
+  KLAP_TOTALS
+#undef KLAP_TOTAL
+};
+
+extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsigned int parts,
+                                                   unsigned int lane
+#define KLAP_TOTAL(number, type, operation, nothing) , type sum_##number
+                                                       KLAP_TOTALS
+#undef KLAP_TOTAL
+) {
+#define KLAP_TOTAL(number, type, operation, nothing) , sum_##number
+  KlapJoined out = {1u KLAP_TOTALS};
+#undef KLAP_TOTAL
+  if (parts == 1u) return out;
+  unsigned long long* const totals = reinterpret_cast<unsigned long long*>(record + KLAP_TOTALS_AT);
+  unsigned int* const done = reinterpret_cast<unsigned int*>(totals + kTotals);
+#define KLAP_TOTAL(number, type, operation, nothing) \
+  out.sum_##number = warp_total<operation>(out.sum_##number);
+  KLAP_TOTALS
+#undef KLAP_TOTAL
+  __syncwarp();  // the other lanes' reads come before what lane 0 releases
+  if (lane == 0) {
+#define KLAP_TOTAL(number, type, operation, nothing) operation::to(totals + number, out.sum_##number);
+    KLAP_TOTALS
+#undef KLAP_TOTAL
+    release();
+    out.goes_on = add_global(done, 1u) + 1u == parts ? 1u : 0u;
+    if (out.goes_on != 0u) {
+      acquire(done);
+#define KLAP_TOTAL(number, type, operation, nothing) out.sum_##number = read_total<type>(totals + number);
+      KLAP_TOTALS
+#undef KLAP_TOTAL
+    }
+  }
+  out.goes_on = __shfl_sync(~0u, out.goes_on, 0);
+#define KLAP_TOTAL(number, type, operation, nothing) \
+  out.sum_##number = share_of<operation>(out.sum_##number, lane);
+  KLAP_TOTALS
+#undef KLAP_TOTAL
+  __syncwarp();  // what other lanes do next comes after what lane 0 acquired
+  return out;
+}
