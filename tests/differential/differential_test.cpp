@@ -270,6 +270,25 @@ Launched run_cases(const std::string& prefix, const std::map<std::string, std::s
   return launched;
 }
 
+// Children that sum up a range, whose parts are joined where they store what they find.
+std::map<std::string, std::string> joining() {
+  return {{"KLAP_OPTIMISE", "split_ranges=all"}, {"KLAP_ASSUME", "reassociate"}};
+}
+
+TEST(JoinedParts, EqualTheReference) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  const Launched launched = run_cases("ranges_", joining());
+  EXPECT_EQ(launched.natively, 0);
+}
+
+// No part may wait for another one, whose block cannot begin.
+TEST(JoinedParts, EndWhereOneBlockIsResident) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  auto variables = joining();
+  variables["KLAP_EMULATOR_MULTIPROCESSORS"] = variables["KLAP_EMULATOR_RESIDENT_BLOCKS"] = "1";
+  EXPECT_EQ(run_cases("ranges_of_", variables).natively, 0);
+}
+
 class OwnRoom : public testing::TestWithParam<const char*> {};
 
 TEST_P(OwnRoom, IsTheProgramsOwnFromWhereTheQueueIsFull) {

@@ -74,8 +74,7 @@ class RangeFinder {
     const bool is_counted = guard->index == LinearIndex::index(8 * kRangeEndBytes);
     const ExprNode& bound = *guard->bound;
     const bool is_range = (base || is_counted) && bound.kind == ExprKind::Parameter &&
-                          bound.bits == 8 * kRangeEndBytes && !guard->inclusive &&
-                          guard->sign == Sign::Signed;
+                          bound.bits == 8 * kRangeEndBytes && !guard->inclusive;
     if (!is_range) return fmt::format("its guard is not an element of a range: if {}", to_string(*guard));
     out_.begin_offset = base;
     out_.end_offset = static_cast<uint32_t>(bound.value);

@@ -16,8 +16,8 @@
 //    computes.
 //  - The loop hands on nothing but sums (accumulators.h), which begin with what adds nothing.
 //
-// The counter of a thread must not wrap around. Natively a thread whose counter wraps goes on 2^31 elements
-// below the range, so no program does that.
+// Ends and counter may be signed or not: of ranges that lie below 2^30, both comparisons say the same, and
+// others are not cut (templates/aggregate/range_parts.h). So no counter of a part wraps around, either.
 #pragma once
 
 #include <cstdint>

@@ -56,6 +56,13 @@ TEST(RangeLoop, SumsUpByEveryOperationThatCommutes) {
             loop_in({.body = "setp.gt.s32 %p3, %r7, 5; @%p3 add.s32 %r20, %r20, 1;\n"}));
 }
 
+TEST(RangeLoop, ComparesWithoutSignsToo) {
+  std::string text = kernel_of({.guard = "setp.ge.u32 %p1, %r10, %r5;\n"});
+  const std::string end = "setp.lt.s32 %p2";
+  const Kernel kernel(text.replace(text.find(end), end.size(), "setp.lt.u32 %p2"));
+  EXPECT_EQ("yes: add.i32 over p[8] to p[12]", to_string(analysis::find_range_loop(kernel.values)));
+}
+
 // `for (e = tid; e < c; ...)`: %r10 is only the thread's number then.
 TEST(RangeLoop, CountsFromZero) {
   const auto counted = [](const std::string& body) {
@@ -135,7 +142,9 @@ TEST(RangeLoop, LeavesIterationsThatDoMore) {
 }
 
 TEST(RangeLoop, LeavesOtherWaysIntoTheLoop) {
-  EXPECT_THAT(loop_in({.guard = "setp.hs.u32 %p1, %r10, %r5;\n"}), HasSubstr("not an element of a range"));
+  EXPECT_THAT(loop_in({.guard = "setp.hs.u32 %p1, %r10, %r5;\n"}), HasSubstr("do not end by its guard"))
+      << "the loop's own comparison has signs";
+  EXPECT_THAT(loop_in({.guard = "setp.hi.u32 %p1, %r10, %r5;\n"}), HasSubstr("not an element of a range"));
   EXPECT_THAT(loop_in({.guard = "setp.gt.s32 %p1, %r10, %r5;\n"}), StartsWith("no: "));
   EXPECT_THAT(loop_in({.guard = "setp.ge.s32 %p1, %r3, %r5;\n"}), HasSubstr("do not end by its guard"));
 }

@@ -230,6 +230,34 @@ extern "C" __global__ void ranges_by_element_parent(const int* x, const int* fir
   sum_counted_rolled<<<1, 64>>>(x + first[t], first[t + 1] - first[t], sums + t % 4);
 }
 
+// Ends and elements without signs, of children that are given both ends or their number.
+__global__ void sum_unsigned(const int* x, unsigned begin, unsigned end, int* sum) {
+  int mine = 0;
+  for (unsigned e = begin + threadIdx.x; e < end; e += blockDim.x) mine += x[e] * static_cast<int>(e % 5);
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_unsigned_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_unsigned<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
+}
+__global__ void sum_unsigned_counted(const int* x, unsigned count, int* sum) {
+  int mine = 0;
+  for (unsigned e = threadIdx.x; e < count; e += blockDim.x) mine += x[e];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_unsigned_counted_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_unsigned_counted<<<1, 96>>>(x + first[t], first[t + 1] - first[t], sums + t);
+}
+// Elements above 2^31, of an array whose beginning lies so far below the one that is given, modulo 2^32.
+extern "C" __global__ void ranges_above_half_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  constexpr unsigned kFar = 0xffffe000u;
+  sum_unsigned<<<1, 64>>>(x - kFar, first[t] + kFar, first[t + 1] + kFar, sums + t);
+}
+
 // Ranges that begin below 0, of an array whose middle is given.
 extern "C" __global__ void ranges_below_zero_parent(const int* x, const int* first, int* sums, int middle) {
   const int t = threadIdx.x;
@@ -550,6 +578,23 @@ KLAP_CASE(ranges_counted, "a child that counts itself is counted in parts") {
   c.launch("ranges_counted_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums),
            c.address(blocks));
   c.rewritten("ranges_counted_parent");
+}
+
+// The sum of thread t's elements, each times its number from `from` on, modulo 5.
+int by_number(int t, unsigned from) {
+  const unsigned begin = static_cast<unsigned>(firsts()[static_cast<size_t>(t)]) + from;
+  return over_range(t, 0, [&](int sum, int x, int at) {
+    return sum + x * static_cast<int>((begin + static_cast<unsigned>(at)) % 5);
+  });
+}
+KLAP_CASE(ranges_unsigned, "a part of a range without signs is lost") {
+  summed(c, "ranges_unsigned_parent", kThreads, own, [](int t) { return by_number(t, 0); });
+}
+KLAP_CASE(ranges_unsigned_counted, "a part of a range that is counted without signs begins at 0") {
+  summed(c, "ranges_unsigned_counted_parent", kThreads, own, sum_of);
+}
+KLAP_CASE(ranges_above_half, "a large number without a sign is taken for one below 0") {
+  summed(c, "ranges_above_half_parent", kThreads, own, [](int t) { return by_number(t, 0xffffe000U); });
 }
 
 KLAP_CASE(ranges_below_zero, "a range that begins below 0 is cut at the wrong places") {
