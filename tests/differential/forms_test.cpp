@@ -51,7 +51,7 @@ const std::vector<Form>& forms() {
       {"children that sum up a range and store what they find, whose parts are joined with split_ranges=all",
        {"ranges_stored", "ranges_of_reals_stored", "ranges_weighed", "ranges_of_extrema_stored",
         "ranges_scaled", "ranges_of_means", "ranges_of_means_counted", "ranges_stored_by_warps",
-        "ranges_stored_and_marked", "ranges_replaced"}},
+        "ranges_stored_and_marked", "ranges_replaced", "ranges_stored_for_one_size"}},
       {"children in loops that only load and compute, several rounds in a row",
        {"straight_gathered", "straight_folded", "straight_to_place", "straight_list"}},
       {"children of few threads, run by the thread that launches them, or of none",

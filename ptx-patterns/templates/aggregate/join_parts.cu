@@ -1,16 +1,16 @@
-// Joins the parts of a child (src/analysis/optimise/range_split.h). A warp runs this where it leaves the
-// loop over its part, with the sum of each lane.
+// Joins the parts of a child (src/analysis/optimise/range_split.h). A block runs this where its threads leave
+// the loop over its part, with the sum of each.
 //
-// It adds its sums to the totals in the child's record. The part that comes last goes on, with the totals:
-// lane 0 has them, and other lanes have what adds nothing. If a value may take part several times, all lanes
-// have the total. A part that is alone goes on with the sums of its lanes.
+// Its warps add their sums to the totals in the child's record. The part that comes last goes on, with the
+// totals: thread 0 has them, and other threads have what adds nothing. If a value may take part several
+// times, all threads have the total. A part that is alone goes on with the sums of its threads.
 //
 // Nobody waits here. What the last part does comes after all that the other parts have read and added: each
 // releases its additions before it is counted, and the last one acquires them all.
 //
 // The function is compiled to PTX and spliced into the child's code behind its loop.
 //
-// Constants: those of part_totals.h.
+// Constants: KLAP_PART_THREADS, the threads of a part's block, a multiple of a warp; those of part_totals.h.
 #include "aggregate/part_totals.h"
 #include "common/memory_order.h"
 
@@ -86,11 +86,23 @@ static __device__ __forceinline__ Value read_total(const unsigned long long* tot
   return word.value;
 }
 
-// A lane goes on with this.
+// A thread goes on with this.
 template <class Operation, class Value>
-static __device__ __forceinline__ Value share_of(Value total, unsigned int lane) {
-  if (Operation::kMayRepeat) return __shfl_sync(~0u, total, 0);
-  return lane == 0 ? total : Value(0);
+static __device__ __forceinline__ Value share_of(Value total, unsigned int thread) {
+  return Operation::kMayRepeat || thread == 0 ? total : Value(0);
+}
+
+// All that the threads of a block do before it comes before what they do behind it. Returns true for all if
+// the flag of a thread is true.
+static __device__ __forceinline__ bool agree(bool flag) {
+#if KLAP_PART_THREADS == 32
+  __syncwarp();
+  const bool any = __any_sync(~0u, flag);
+  __syncwarp();
+  return any;
+#else
+  return __syncthreads_or(flag) != 0;
+#endif
 }
 
 struct KlapJoined {
@@ -101,7 +113,7 @@ struct KlapJoined {
 };
 
 extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsigned int parts,
-                                                   unsigned int lane
+                                                   unsigned int thread
 #define KLAP_TOTAL(number, type, operation, nothing) , type sum_##number
                                                        KLAP_TOTALS
 #undef KLAP_TOTAL
@@ -116,25 +128,23 @@ extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsign
   out.sum_##number = warp_total<operation>(out.sum_##number);
   KLAP_TOTALS
 #undef KLAP_TOTAL
-  __syncwarp();  // the other lanes' reads come before what lane 0 releases
-  if (lane == 0) {
+  if (thread % 32u == 0) {
 #define KLAP_TOTAL(number, type, operation, nothing) operation::to(totals + number, out.sum_##number);
     KLAP_TOTALS
 #undef KLAP_TOTAL
-    release();
-    out.goes_on = add_global(done, 1u) + 1u == parts ? 1u : 0u;
-    if (out.goes_on != 0u) {
-      acquire(done);
-#define KLAP_TOTAL(number, type, operation, nothing) out.sum_##number = read_total<type>(totals + number);
-      KLAP_TOTALS
-#undef KLAP_TOTAL
-    }
   }
-  out.goes_on = __shfl_sync(~0u, out.goes_on, 0);
+  agree(false);  // all that the threads have read and added comes before what thread 0 releases
+  bool is_last = false;
+  if (thread == 0) {
+    release();
+    is_last = add_global(done, 1u) + 1u == parts;
+    if (is_last) acquire(done);
+  }
+  is_last = agree(is_last);
+  out.goes_on = is_last ? 1u : 0u;
 #define KLAP_TOTAL(number, type, operation, nothing) \
-  out.sum_##number = share_of<operation>(out.sum_##number, lane);
+  if (is_last) out.sum_##number = share_of<operation>(read_total<type>(totals + number), thread);
   KLAP_TOTALS
 #undef KLAP_TOTAL
-  __syncwarp();  // what other lanes do next comes after what lane 0 acquired
   return out;
 }

@@ -13,11 +13,11 @@
 namespace klap::analysis {
 namespace {
 
-constexpr uint32_t kPartThreads = 32;
+constexpr uint32_t kWarpThreads = 32;
 constexpr uint32_t kEndBytes = 4;
-// On an H200 parts of 256 elements were the fastest for a product with an R-MAT matrix, before 512 and 1,024,
-// and as fast as 512 for one with a co-citation graph.
-constexpr uint32_t kElements = 256;
+// On an H200 parts of 256 elements with a warp each were the fastest for a product with an R-MAT matrix,
+// before 512 and 1,024, and as fast as 512 for one with a co-citation graph.
+constexpr uint32_t kElementsEach = 8;  // of a thread
 
 using Found = std::optional<std::string>;
 
@@ -41,12 +41,12 @@ bool is_read_plainly(const FunctionFacts& child, uint32_t offset) {
   return true;
 }
 
-// Blocks of the program's size and of one warp must do the same with their threads' sums.
-Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads) {
+// Blocks of the program's size and of a part's must do the same with their threads' sums.
+Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads, uint32_t part) {
   const BlockSum launched = run_block(child, loop, threads);
   if (!launched.why_not.empty()) return launched.why_not;
-  if (threads == kPartThreads) return std::nullopt;
-  const BlockSum small = run_block(child, loop, kPartThreads);
+  if (threads == part) return std::nullopt;
+  const BlockSum small = run_block(child, loop, part);
   if (!small.why_not.empty()) return small.why_not;
   return small.additions == launched.additions ? Found()
                                                : Found("blocks of another size add to other memory");
@@ -54,13 +54,13 @@ Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads) 
 
 // Blocks of both sizes must do the same behind parts that are joined. `is_rounded`: it shows in which order
 // the sums are added. A condition that is not known holds in one run of both sizes, and does not in another.
-Found check_end(const Values& child, const RangeLoop& loop, const EndRun& run, OpaqueValues& values,
-                bool& is_rounded) {
+Found check_end(const Values& child, const RangeLoop& loop, const EndRun& run, uint32_t part_threads,
+                OpaqueValues& values, bool& is_rounded) {
   constexpr size_t kMostConditions = 2;
   const EndOfBlock launched = run_block_to_end(child, loop, run, values);
   if (!launched.why_not.empty()) return launched.why_not;
   EndRun as_part = run;
-  as_part.threads = kPartThreads;
+  as_part.threads = part_threads;
   const EndOfBlock part = run_block_to_end(child, loop, as_part, values);
   if (!part.why_not.empty()) return part.why_not;
   const auto& condition = launched.undecided ? launched.undecided : part.undecided;
@@ -73,7 +73,7 @@ Found check_end(const Values& child, const RangeLoop& loop, const EndRun& run, O
   for (const bool holds : {true, false}) {
     EndRun next = run;
     next.assumed[*condition] = holds;
-    if (Found found = check_end(child, loop, next, values, is_rounded)) return found;
+    if (Found found = check_end(child, loop, next, part_threads, values, is_rounded)) return found;
   }
   return std::nullopt;
 }
@@ -92,40 +92,52 @@ std::optional<JoinedParts> joined_parts(const Values& child, const RangeLoop& lo
   return out;
 }
 
-// Decides how the child's parts add up: each adds to memory, or they are joined.
-Found find_end(RangeSplit& split, const Values& child, const RangeLoop& loop, uint32_t threads,
-               const JoinRules& rules) {
-  Found found = check_block(child, loop, threads);
-  if (!found || !rules.may_join) return found;
+// Decides how the child's parts, whose blocks have so many threads, add up: each adds to memory, or they are
+// joined.
+Found find_end(RangeSplit& split, const Values& child, const RangeLoop& loop, uint32_t threads, uint32_t part,
+               const SplitRules& rules) {
+  split.threads = part;
+  split.elements = kElementsEach * part;
+  Found found = check_block(child, loop, threads, part);
+  if (!found || !rules.join) return found;
   auto higher = higher_threads(child, loop);
   bool is_rounded = false;
   OpaqueValues values;
-  if (Found other = check_end(child, loop, {threads, higher.has_value()}, values, is_rounded)) return other;
+  if (Found other = check_end(child, loop, {threads, higher.has_value()}, part, values, is_rounded))
+    return other;
   if (higher) split.higher = *std::move(higher);
-  if (is_rounded && !rules.may_round)
+  if (is_rounded && !rules.round)
     return "floating-point numbers would be added in another order, which assume = \"reassociate\" allows";
   split.joined = joined_parts(child, loop);
   return split.joined ? Found() : Found("what is behind its loop stands in a scope of its own");
+}
+
+// Finds the blocks for the child's parts. Short ranges need few threads, so blocks of one warp come first.
+Found find_blocks(RangeSplit& split, const Values& child, const RangeLoop& loop, uint32_t threads,
+                  const SplitRules& rules) {
+  Found found = "blocks of one warp would not share a block of the consumer";
+  if (rules.warps) found = find_end(split, child, loop, threads, kWarpThreads, rules);
+  if (!found || !rules.blocks || (rules.warps && threads == kWarpThreads)) return found;
+  return find_end(split, child, loop, threads, threads, rules);
 }
 
 }  // namespace
 
 RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& child,
                                     const FunctionFacts& parent, const Site& site, uint32_t threads,
-                                    const KnownExtents& block, bool may_wait, const JoinRules& rules) {
+                                    const KnownExtents& block, bool may_wait, const SplitRules& rules) {
   const Values& values = child->values();
   const RangeLoop loop = find_range_loop(values);
   if (!loop.yes()) return {std::nullopt, loop.why_not, false};
   RangeSplit split;
   split.begin_offset = loop.begin_offset;
   split.end_offset = loop.end_offset;
-  split.elements = kElements;
   split.is_rounded =
       std::ranges::any_of(loop.sums, [](const auto& sum) { return is_rounded(sum.operation); });
   const bool is_plain = (!split.begin_offset || is_read_plainly(*child, *split.begin_offset)) &&
                         is_read_plainly(*child, split.end_offset);
   if (!is_plain) return {std::nullopt, "an end of its range is read in another form", true};
-  if (Found found = find_end(split, values, loop, threads, rules)) return {std::nullopt, *found, true};
+  if (Found found = find_blocks(split, values, loop, threads, rules)) return {std::nullopt, *found, true};
   const auto known = [&](uint32_t offset) -> std::optional<std::string> {
     const Argument* const argument = passed_argument(site, offset, kEndBytes);
     const bool is_known =

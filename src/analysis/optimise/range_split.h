@@ -6,6 +6,9 @@
 // range, with a block of one warp. All parts are of about the same size, so warps that take equal numbers of
 // parts have equally much to do.
 //
+// Some blocks add up their sums in a way that suits only the size that the program launches. Their parts have
+// blocks of that size, and are larger. Then only ranges that are longer than a part gain something.
+//
 // That is Zhang et al.'s grouping of tasks by size (CF 2018), with the size made equal in place of the
 // groups.
 //
@@ -55,15 +58,18 @@ struct RangeSplit {
   HigherThreads higher;        // if the range begins at 0, or if behind the loop its ends are read
   bool at_launch = false;      // they have their values only there, so the record is made there
   bool is_rounded = false;     // floating-point numbers are added
+  uint32_t threads = 0;        // of a part's block
   uint32_t elements = 0;       // of a part
   OrderConditions conditions;  // under which no part reads what another one adds to
   std::optional<JoinedParts> joined;
 };
 
-// Permissions for a child whose parts are to be joined.
-struct JoinRules {
-  bool may_join = false;
-  bool may_round = false;  // floating-point numbers may be added in another order
+// Permissions for what is to be done.
+struct SplitRules {
+  bool warps = true;    // parts may have blocks of one warp
+  bool blocks = false;  // they may have the program's block, where one warp does not suit
+  bool join = false;
+  bool round = false;  // floating-point numbers may be added in another order where parts are joined
 };
 
 struct RangeSplitVerdict {
@@ -76,6 +82,6 @@ struct RangeSplitVerdict {
 // known of the parent's block. `may_wait`: the record may be made at the launch call.
 RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& child,
                                     const FunctionFacts& parent, const Site& site, uint32_t threads,
-                                    const KnownExtents& block, bool may_wait, const JoinRules& rules);
+                                    const KnownExtents& block, bool may_wait, const SplitRules& rules);
 
 }  // namespace klap::analysis

@@ -278,7 +278,7 @@ std::shared_ptr<const ptx::Module> record_template(
 }
 
 std::shared_ptr<const ptx::Module> join_parts_template(const transform::ConsumerShape& shape) {
-  std::vector<std::string> options;
+  std::vector<std::string> options = {fmt::format("-DKLAP_PART_THREADS={}", shape.range->threads)};
   add_totals(options, shape);
   return compiled("aggregate/join_parts.cu", options);
 }

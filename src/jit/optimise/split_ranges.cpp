@@ -1,5 +1,5 @@
-// Parts of ranges: a child that sums up a range of elements runs as several, each for a part of it with a
-// block of one warp (analysis/optimise/range_split.h).
+// Parts of ranges: a child that sums up a range of elements runs as several, each for a part of it, mostly
+// with a block of one warp (analysis/optimise/range_split.h).
 #include <fmt/format.h>
 
 #include "analysis/optimise/range_split.h"
@@ -27,12 +27,16 @@ bool may_share_block(const SiteToOptimise& at) {
 
 void apply(SiteToOptimise& at) {
   PlannedSite& planned = at.site;
-  if (!may_share_block(at)) return;
+  const bool is_all = planned.options.optimisations.value("split_ranges") == "all";
+  const bool may_use_warps = may_share_block(at);
+  if (!may_use_warps && !is_all) return;
   const auto child = std::make_shared<const analysis::FunctionFacts>(at.child_module(), *planned.child);
   const analysis::RangeSplitVerdict verdict = analysis::judge_range_split(
       child, *planned.parent, *planned.site, planned.shape.child_threads(), planned.aggregation.block, true,
-      {.may_join = planned.options.optimisations.value("split_ranges") == "all",
-       .may_round = planned.options.assume_reassociate});
+      {.warps = may_use_warps,
+       .blocks = is_all,
+       .join = is_all,
+       .round = planned.options.assume_reassociate});
   if (!verdict.split) {
     if (verdict.has_range) planned.not_split_range = verdict.why_not;
     return;

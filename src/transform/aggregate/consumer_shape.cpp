@@ -11,6 +11,7 @@ using ptx::Module;
 
 namespace {
 
+constexpr uint32_t kWarp = 32;
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 }  // namespace
@@ -88,7 +89,6 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
 
 ConsumerShape consumer_shape(const Module& module, const Function& child, const analysis::LaunchSizes& sizes,
                              bool grid_is_1d, bool exact) {
-  constexpr uint32_t kWarp = 32;
   std::array<uint32_t, 3> block = {exact ? sizes.most_threads : kWarp, 1, 1};
   if (!sizes.blocks_differ())
     std::ranges::transform(sizes.block, block.begin(), [](const auto& extent) { return extent.value(); });
@@ -106,19 +106,23 @@ void flatten(ConsumerShape& shape, const analysis::Flattening& flattening) {
 
 void split_range(ConsumerShape& shape, const Module& module, const Function& child,
                  const analysis::RangeSplit& split) {
-  constexpr uint32_t kWarp = 32;
   const bool awaits_parent = shape.awaits_parent;
-  shape = consumer_shape(module, child, std::array<uint32_t, 3>{kWarp, 1, 1}, true, false);
+  shape = consumer_shape(module, child, std::array<uint32_t, 3>{split.threads, 1, 1}, true, false);
   shape.awaits_parent = awaits_parent;
   shape.range = split;
   if (!split.joined) return;
   add_totals(shape.layout, split.joined->sums.size());
-  // Its lanes exchange their sums.
-  if (shape.sync_scope == analysis::SyncScope::Thread) shape.sync_scope = analysis::SyncScope::Warp;
+  // Its threads exchange their sums.
+  const auto least = split.threads == kWarp ? analysis::SyncScope::Warp : analysis::SyncScope::Block;
+  if (shape.sync_scope >= least) return;
+  shape.sync_scope = least;
+  if (least == analysis::SyncScope::Warp) return;
+  shape.packs = false;
+  shape.pack = 1;
 }
 
 bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block) {
-  constexpr uint32_t kWarp = 32, kMostWarps = 32;
+  constexpr uint32_t kMostWarps = 32;
   if (block.shared_bytes() > analysis::kSharedLimit / kMostWarps) return false;
   shape.warp_block = block;
   shape.sync_scope = analysis::SyncScope::Warp;
@@ -128,7 +132,6 @@ bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block) {
 }
 
 void use_threads(ConsumerShape& shape, uint32_t threads) {
-  constexpr uint32_t kWarp = 32;
   if (shape.flat && threads != 0 && threads % kWarp == 0) shape.flat_threads = threads;
   const uint32_t child = shape.child_threads();
   if (shape.packs && threads >= child && threads % child == 0) shape.pack = threads / child;

@@ -135,7 +135,7 @@ void add_bodies(ConsumerShape& shape, const std::vector<ConsumerBody>& bodies, u
 // Makes the consumer one that runs children thread by thread.
 void flatten(ConsumerShape& shape, const analysis::Flattening& flattening);
 
-// Makes the consumer one that runs parts of children's ranges, each with a block of one warp.
+// Makes the consumer one that runs parts of children's ranges.
 void split_range(ConsumerShape& shape, const ptx::Module& module, const ptx::Function& child,
                  const analysis::RangeSplit& split);
 

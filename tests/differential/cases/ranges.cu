@@ -99,6 +99,27 @@ extern "C" __global__ void ranges_for_one_size_parent(const int* x, const int* f
   sum_up_by_tree_of_64<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
 }
 
+// The same for a child that stores its sum.
+__global__ void store_for_one_size(const int* x, int begin, int end, int* sum) {
+  __shared__ int of_thread[128];
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  of_thread[threadIdx.x] = mine;
+  __syncthreads();
+  if (threadIdx.x < 64) of_thread[threadIdx.x] += of_thread[threadIdx.x + 64];
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    mine = of_thread[threadIdx.x] + of_thread[threadIdx.x + 32];
+    for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_down_sync(~0u, mine, distance);
+  }
+  if (threadIdx.x == 0) *sum = 2 * mine + end;
+}
+extern "C" __global__ void ranges_stored_for_one_size_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  store_for_one_size<<<1, 128>>>(x, first[t], first[t / 8 * 8 + 8], sums + t);
+}
+
 // Each thread adds its own sum to memory.
 __global__ void add_each(const int* x, int begin, int end, int* sum) {
   int mine = 0;
@@ -495,6 +516,22 @@ KLAP_CASE(ranges_by_tree, "warps of one block share memory that each of them nee
 }
 KLAP_CASE(ranges_for_one_size, "a sum for blocks of one size runs in blocks of another") {
   summed(c, "ranges_for_one_size_parent", kThreads, own, sum_of);
+}
+KLAP_CASE(ranges_stored_for_one_size, "a block's part of a range is lost, or its threads do not agree") {
+  const auto x = c.input("x", elements());
+  const auto first = c.input("first", firsts());
+  const std::vector<int> at = firsts();
+  std::vector<int> out;
+  for (int t = 0; t < kThreads; ++t) {
+    const int last = t / 8 * 8 + 8;
+    int sum = 0;
+    for (int other = t; other < last; ++other) sum += sum_of(other);
+    out.push_back(2 * sum + at[static_cast<size_t>(last)]);
+  }
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), out);
+  c.launch("ranges_stored_for_one_size_parent", kGrid, kBlock, c.address(x), c.address(first),
+           c.address(sums));
+  c.rewritten("ranges_stored_for_one_size_parent");
 }
 KLAP_CASE(ranges_by_place, "an element is taken to be at another place of its range") {
   summed(c, "ranges_by_place_parent", kThreads, own,
