@@ -52,6 +52,7 @@ const std::vector<Form>& forms() {
        {"ranges_stored", "ranges_of_reals_stored", "ranges_weighed", "ranges_of_extrema_stored",
         "ranges_scaled", "ranges_of_means", "ranges_of_means_counted", "ranges_stored_by_warps",
         "ranges_stored_and_marked", "ranges_replaced", "ranges_stored_for_one_size"}},
+      {"children written by hand, with names of their own", {"names_of_registers"}},
       {"children in loops that only load and compute, several rounds in a row",
        {"straight_gathered", "straight_folded", "straight_to_place", "straight_list"}},
       {"children of few threads, run by the thread that launches them, or of none",

@@ -476,9 +476,23 @@ class KernelSplicer final : public Splicer {
 
 }  // namespace
 
+namespace {
+
+// True for a name that a register of the generated code around a body could have, too: "tid_x", "begin".
+// Compilers number their registers ("r12"), which generated code does not, but for two (SP and SPL).
+bool may_be_generated(std::string_view name) {
+  if (name == "SP" || name == "SPL") return false;
+  return name.find('_') != std::string_view::npos ||
+         name.find_first_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
 std::string with_prefix(std::string_view name, const std::string& prefix) {
-  if (!name.starts_with('%') && !name.starts_with('$')) return std::string(name);
-  return fmt::format("{}{}{}", name[0], prefix, name.substr(1));
+  const bool is_name = name.starts_with('%') || name.starts_with('$');
+  if (!is_name || prefix.empty()) return std::string(name);
+  const bool is_apart = name[0] == '%' && may_be_generated(name.substr(1));
+  return fmt::format("{}{}{}{}", name[0], prefix, is_apart ? "_" : "", name.substr(1));
 }
 
 std::string inline_function(const Module& module, const Function& function, const InlineCall& call,

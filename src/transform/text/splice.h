@@ -51,7 +51,9 @@ struct Around {
 };
 using Surroundings = std::map<const ptx::Statement*, Around>;
 
-// "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it. Literals stay.
+// "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it. Literals stay. A
+// register whose name has no number gets one more underscore, "%tid_x" -> "%klap_c__tid_x", since the
+// generated code has such names: "%klap_c_tid_x". Without a prefix names stay as they are.
 std::string with_prefix(std::string_view name, const std::string& prefix);
 
 // A read of the kernel's parameters in one way, and the register that holds its value.

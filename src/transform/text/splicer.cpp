@@ -21,6 +21,9 @@ std::string Splicer::landing(const std::string& label) const {
 }
 
 std::string Splicer::prefixed(std::string_view name) const {
+  // The registers of a range have numbers, so it is not told apart from the generated code's: "%r<9>".
+  if (name[0] == '%' && names_.is_range(name) && name.find('_') == std::string_view::npos)
+    return fmt::format("%{}{}", prefix_, name.substr(1));
   if (name[0] == '%' || name[0] == '$') return with_prefix(name, prefix_);
   return prefix_ + std::string(name);
 }
