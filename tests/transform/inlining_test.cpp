@@ -196,7 +196,7 @@ TEST(Inlining, EachCallHasNamesOfItsOwn) {
   const std::string out =
       inlined(unit(function("g()", "\tret;\n") + function("f()", "\t{\n\tcall.uni g, ();\n\t}\n\tret;\n"),
                    std::string(kCallPlain) + std::string(kCallPlain)));
-  for (const char* name : {"%klap_i0_place;", "%klap_i1_place;", "%klap_i2_place;", "%klap_i3_place;"})
+  for (const char* name : {"%klap_i0__place;", "%klap_i1__place;", "%klap_i2__place;", "%klap_i3__place;"})
     EXPECT_THAT(out, HasSubstr(name));
   EXPECT_THAT(out, Not(HasSubstr("call")));
 }
