@@ -1,4 +1,4 @@
-// Joins the parts of a child (src/analysis/optimise/range_split.h). A block runs this where its threads leave
+// Joins the parts of a child (src/analysis/ranges/range_split.h). A block runs this where its threads leave
 // the loop over its part, with the sum of each.
 //
 // Its warps add their sums to the totals in the child's record. The part that comes last goes on, with the

@@ -1,4 +1,4 @@
-// Totals of a child's parts (src/analysis/optimise/range_split.h): what the parts of one child have summed up
+// Totals of a child's parts (src/analysis/ranges/range_split.h): what the parts of one child have summed up
 // so far, in its record.
 //
 // Constants: KLAP_TOTALS, for each sum of the child KLAP_TOTAL(number, type, operation, nothing), where

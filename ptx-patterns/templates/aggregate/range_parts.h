@@ -1,4 +1,4 @@
-// Children that run as parts of the range of elements that they sum up (src/analysis/optimise/range_split.h).
+// Children that run as parts of the range of elements that they sum up (src/analysis/ranges/range_split.h).
 //
 // Such a child is launched as one block. It is recorded as a grid with a block for each part. The consumer
 // tells each block the range of its part in place of the child's.

@@ -1,8 +1,8 @@
 // Parts of ranges: a child that sums up a range of elements runs as several, each for a part of it, mostly
-// with a block of one warp (analysis/optimise/range_split.h).
+// with a block of one warp (analysis/ranges/range_split.h).
 #include <fmt/format.h>
 
-#include "analysis/optimise/range_split.h"
+#include "analysis/ranges/range_split.h"
 #include "jit/optimise/optimisations.h"
 
 namespace klap::jit {

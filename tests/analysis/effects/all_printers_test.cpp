@@ -9,7 +9,7 @@
 #include "analysis/effects/waiting.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/stream_ownership.h"
-#include "analysis/optimise/block_sum.h"
+#include "analysis/ranges/block_sum.h"
 #include "analysis/synchronisation/barriers.h"
 #include "analysis/synchronisation/early_exit.h"
 #include "kernel.h"

@@ -5,7 +5,7 @@
 
 #include <regex>
 
-#include "analysis/optimise/block_sum.h"
+#include "analysis/ranges/block_sum.h"
 #include "fixture.h"
 
 namespace klap::test {

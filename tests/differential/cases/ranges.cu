@@ -1,5 +1,5 @@
 // Children that sum up a range of elements, each in a block of its own: they run as parts of their ranges,
-// with a warp each, wherever blocks of a warp add up the same (src/analysis/optimise/range_split.h).
+// with a warp each, wherever blocks of a warp add up the same (src/analysis/ranges/range_split.h).
 #include "case.h"
 
 constexpr int kThreads = 32;  // of the parent's only block

@@ -1,4 +1,4 @@
-#include "analysis/optimise/block_sum.h"
+#include "analysis/ranges/block_sum.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,25 +12,19 @@
 #include "analysis/graph/dataflow.h"
 #include "analysis/legality/warp_block.h"
 #include "analysis/optimise/accumulators.h"
-#include "analysis/optimise/integer_code.h"
-#include "analysis/optimise/shared_cells.h"
+#include "analysis/ranges/block_state.h"
+#include "analysis/ranges/integer_code.h"
+#include "analysis/ranges/shared_cells.h"
 #include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
 
-using ptx::Module;
 using ptx::Statement;
 
-constexpr uint32_t kWarpLanes = 32;
-constexpr uint64_t kMostSteps = 4'000'000;
+using State = BlockThread::State;
 
-// Sums of threads by one operation. For each sum of the loop and each thread it has how often that takes
-// part: 0, 1 or more often (2).
-struct SumOf {
-  std::string operation;
-  std::vector<uint8_t> times;
-};
+constexpr uint64_t kMostSteps = 4'000'000;
 
 std::vector<uint8_t> both(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
   std::vector<uint8_t> out(a.size());
@@ -38,41 +32,18 @@ std::vector<uint8_t> both(const std::vector<uint8_t>& a, const std::vector<uint8
   return out;
 }
 
-// Ends the run with a reason.
-struct Refused {
-  std::string why;
-};
-
-// Ends it because a condition is not known that can be assumed.
+// Ends the run because a condition is not known that can be assumed.
 struct Undecided {
   std::string condition;
 };
 
-enum class State : uint8_t { Runs, AtShuffle, AtWarpBarrier, AtBlockBarrier, Done };
-
-struct Thread {
-  uint32_t next = 0;  // instruction
-  State state = State::Runs;
-  std::vector<HeldValue> registers;
-};
-
-class Block {
+class Block : private BlockState {
  public:
   Block(const Values& values, const RangeLoop& loop, uint32_t threads)
       : Block(values, loop, {threads}, nullptr) {}
   // With `effects` the block may do more with memory than to add to it.
   Block(const Values& values, const RangeLoop& loop, const EndRun& run, BlockEffects* effects)
-      : v_(values),
-        m_(values.flow.module()),
-        flow_(values.flow),
-        loop_(loop),
-        variables_(shared_variables()),
-        threads_(run.threads),
-        warp_barriers_(run.threads / kWarpLanes),
-        run_(run),
-        effects_(effects) {
-    for (Thread& thread : threads_) thread.registers.resize(v_.registers.all().size());
-  }
+      : BlockState(values, run, effects), loop_(loop), warp_barriers_(run.threads / kWarpLanes) {}
 
   BlockSum run() {
     try {
@@ -104,113 +75,14 @@ class Block {
     }
   }
 
-  [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
-  [[nodiscard]] Refused refused(uint32_t i, const std::string& why) const {
-    return Refused{fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why)};
-  }
   [[nodiscard]] bool is_done() const {
-    return std::ranges::all_of(threads_, [](const Thread& t) { return t.state == State::Done; });
-  }
-
-  // ---- operands ----
-
-  [[nodiscard]] static uint32_t bits_of(const std::string& type) { return 8 * ptx::type_bytes(type); }
-  // The type by which an instruction computes, and that of its first source where `cvt` has two.
-  [[nodiscard]] std::string type_of(const Statement& s) const {
-    return s.modifiers.empty() ? "" : std::string(m_.text(s.modifiers.last - 1));
-  }
-
-  HeldValue read(uint32_t t, uint32_t i, const std::string& word, uint32_t bits) {
-    if (const auto special = special_register(t, word)) return {Expr::constant(*special, bits), {}, {}};
-    const uint32_t reg = v_.registers.find(i, word);
-    if (reg != VirtualRegisters::kNone)
-      return is_of_another(t, threads_[t].registers[reg]) ? HeldValue() : threads_[t].registers[reg];
-    if (word.starts_with("0f") || word.starts_with("0d"))
-      return {Expr::constant(std::stoull(word.substr(2), nullptr, 16), bits), {}, {}};
-    if (const auto literal = literal_of(word)) return {Expr::constant(*literal, bits), {}, {}};
-    if (variables_.contains(word) || is_variable(word)) return {Expr::address(word, bits), {}, {}};
-    throw refused(i, "has an operand that is not known: " + word);
-  }
-  // True for a variable of the module that effects may be about.
-  [[nodiscard]] bool is_variable(const std::string& word) const {
-    return effects_ != nullptr && std::ranges::any_of(m_.variables, [&](const ptx::Variable& variable) {
-             return variable.name == word && variable.space != ".shared" && variable.range == 0;
-           });
-  }
-  // True for a value that only another thread may use.
-  [[nodiscard]] bool is_of_another(uint32_t t, const HeldValue& value) const {
-    return value.opaque && effects_->values()[*value.opaque].thread.value_or(t) != t;
-  }
-  HeldValue read(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
-    const std::vector<std::string> words = components(m_, at(i).operands[operand]);
-    if (words.size() != 1) throw refused(i, "has a vector that is not known");
-    return read(t, i, words[0], bits);
-  }
-  Expr number(uint32_t t, uint32_t i, size_t operand, uint32_t bits) {
-    const HeldValue value = read(t, i, operand, bits);
-    if (value.sum || !value.number.known() || value.number->bits == bits)
-      return value.sum ? Expr() : value.number;
-    return convert(value.number, bits, Sign::Unsigned);
-  }
-  uint64_t constant(uint32_t t, uint32_t i, size_t operand) {
-    const auto value = number(t, i, operand, 32).as_constant();
-    if (!value) throw refused(i, "goes by a value that is not known");
-    return *value;
-  }
-
-  static std::optional<uint64_t> literal_of(std::string_view text) {
-    const bool is_negative = text.starts_with('-');
-    const auto value = ptx::integer_value(is_negative ? text.substr(1) : text);
-    if (!value) return std::nullopt;
-    return is_negative ? uint64_t{0} - static_cast<uint64_t>(*value) : static_cast<uint64_t>(*value);
-  }
-
-  // The block is the only one, and has one row.
-  [[nodiscard]] std::optional<uint64_t> special_register(uint32_t t, const std::string& name) const {
-    if (name == "%tid.x") return t;
-    if (name == "%ntid.x") return threads_.size();
-    if (name == "%laneid") return t % kWarpLanes;
-    for (const char* const zero : {"%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"}) {
-      if (name == zero) return 0;
-    }
-    for (const char* const one : {"%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z"}) {
-      if (name == one) return 1;
-    }
-    return std::nullopt;
-  }
-
-  // The shared variables of a known size that the kernel may name, with their bytes.
-  [[nodiscard]] std::map<std::string, uint32_t, std::less<>> shared_variables() const {
-    std::map<std::string, uint32_t, std::less<>> out;
-    const auto add = [&](ptx::TokenRange declaration) {
-      if (const auto variable = read_shared_variable(m_, declaration)) out[variable->name] = variable->bytes;
-    };
-    for (const ptx::Variable& variable : m_.variables) {
-      if (variable.space == ".shared" && !variable.declaration.empty() && variable.range == 0)
-        add(variable.declaration);
-    }
-    ptx::for_each_statement(flow_.function().body, [&](const Statement& s) {
-      if (s.kind == ptx::StatementKind::Directive && m_.is(s.head, ".shared")) add(s.tokens);
-    });
-    return out;
-  }
-
-  void write(uint32_t t, uint32_t i, const std::string& word, HeldValue value) {
-    if (word == "_") return;
-    const uint32_t reg = v_.registers.find(i, word);
-    if (reg == VirtualRegisters::kNone) throw refused(i, "has a result that is not known");
-    threads_[t].registers[reg] = std::move(value);
-  }
-  void write(uint32_t t, uint32_t i, HeldValue value) {
-    const std::vector<std::string> words = components(m_, at(i).operands[0]);
-    if (words.size() != 1) throw refused(i, "has several results");
-    write(t, i, words[0], std::move(value));
+    return std::ranges::all_of(threads_, [](const BlockThread& t) { return t.state == State::Done; });
   }
 
   // ---- steps ----
 
   void step(uint32_t t) {
-    Thread& thread = threads_[t];
+    BlockThread& thread = threads_[t];
     const uint32_t i = thread.next;
     if (++steps_ > kMostSteps) throw refused(i, "is run too often");
     if (i == loop_.branch) return enter(t);
@@ -477,12 +349,6 @@ class Block {
     return value.number.known() && value.number.as_constant() == 0U;
   }
 
-  bool holds_operand(uint32_t t, uint32_t i, size_t operand) {
-    const auto known = number(t, i, operand, 32).as_constant();
-    if (!known) throw refused(i, "goes by a value that is not known");
-    return *known != 0;
-  }
-
   bool is_addition_of_sums(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
     if (s.operands.size() != 3) return false;
@@ -538,70 +404,7 @@ class Block {
     if (!result) return write_computed(t, i, Expr());
     write(t, i, {Expr::constant(*result ? 1 : 0, 32), {}, {}});
   }
-  OperandNumber numbers(uint32_t t, uint32_t i) {
-    return [this, t, i](size_t operand, uint32_t bits) { return number(t, i, operand, bits); };
-  }
-  void write_unknown(uint32_t t, uint32_t i) {
-    for (const Access& access : v_.registers.accesses(i)) {
-      if (access.written) threads_[t].registers[access.reg] = {};
-    }
-  }
-
   // ---- memory ----
-
-  // The base and the offset of `[base+offset]`.
-  std::pair<HeldValue, int64_t> address_parts(uint32_t t, uint32_t i, size_t operand) {
-    const ptx::TokenRange range = at(i).operands[operand];
-    const uint32_t last = range.last - 1;
-    if (!m_.is(range.first, "[") || !m_.is(last, "]")) throw refused(i, "has an address that is not known");
-    const std::string base(m_.text(range.first + 1));
-    int64_t offset = 0;
-    if (range.first + 2 != last) {
-      std::string text;
-      for (uint32_t token = range.first + 2; token < last; ++token) text += m_.text(token);
-      if (text.starts_with("+")) text = text.substr(1);
-      const auto value = literal_of(text);
-      if (!value) throw refused(i, "has an address that is not known");
-      offset = static_cast<int64_t>(*value);
-    }
-    const uint32_t reg = v_.registers.find(i, base);
-    const uint32_t bits = reg == VirtualRegisters::kNone ? 32 : bits_of(std::string(v_.registers[reg].type));
-    return {read(t, i, base, bits), offset};
-  }
-  Expr address(uint32_t t, uint32_t i, size_t operand) {
-    const auto [base, offset] = address_parts(t, i, operand);
-    if (base.sum || !base.number.known()) throw refused(i, "has an address that is not known");
-    return base.number + Expr::constant(static_cast<uint64_t>(offset), base.number->bits);
-  }
-
-  SharedPlace shared_place(uint32_t t, uint32_t i, size_t operand) {
-    const Expr where = address(t, i, operand);
-    SharedPlace place;
-    for (const Term& term : terms_of(where)) {
-      if (term.factors.empty()) {
-        place.second = where->bits == 32 ? static_cast<int32_t>(term.coefficient)
-                                         : static_cast<int64_t>(term.coefficient);
-      } else if (term.coefficient == 1 && term.factors.size() == 1 && place.first.empty() &&
-                 term.factors[0]->kind == ExprKind::Address) {
-        place.first = term.factors[0]->name;
-      } else {
-        throw refused(i, "has an address that is not known");
-      }
-    }
-    if (!variables_.contains(place.first)) throw refused(i, "has an address that is not known");
-    const int64_t end = place.second + static_cast<int64_t>(ptx::type_bytes(type_of(at(i))));
-    if (place.second < 0 || end > static_cast<int64_t>(variables_.find(place.first)->second))
-      throw refused(i, "reaches beyond its variable");
-    return place;
-  }
-
-  // True if the modifiers are a space, a type, and nothing else of note.
-  [[nodiscard]] bool is_plain_access(const Statement& s, std::string_view space) const {
-    for (uint32_t token = s.modifiers.first; token + 1 < s.modifiers.last; ++token) {
-      if (!m_.is(token, space) && !m_.is(token, ".volatile") && !m_.is(token, ".weak")) return false;
-    }
-    return m_.has_modifier(s, space);
-  }
 
   void load(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
@@ -700,22 +503,6 @@ class Block {
     }
   }
 
-  // The sums of the loop that take part; nothing if one does without all threads'.
-  [[nodiscard]] std::optional<std::vector<size_t>> complete_sums(std::string_view operation,
-                                                                 const std::vector<uint8_t>& times) const {
-    std::vector<size_t> out;
-    for (size_t sum = 0; sum < loop_.sums.size(); ++sum) {
-      const auto first = times.begin() + static_cast<std::ptrdiff_t>(sum * threads_.size());
-      const auto last = first + static_cast<std::ptrdiff_t>(threads_.size());
-      if (std::all_of(first, last, [](uint8_t n) { return n == 0; })) continue;
-      const bool is_complete =
-          std::all_of(first, last, [&](uint8_t n) { return n == 1 || (n > 1 && is_idempotent(operation)); });
-      if (!is_complete) return std::nullopt;
-      out.push_back(sum);
-    }
-    return out;
-  }
-
   // Each sum of the loop that is added somewhere must be there for every thread.
   [[nodiscard]] std::vector<BlockAddition> additions() const {
     if (added_.empty()) throw Refused{"it adds its sum to no memory"};
@@ -736,20 +523,12 @@ class Block {
     std::vector<uint8_t> times;
   };
 
-  const Values& v_;
-  const Module& m_;
-  const ControlFlow& flow_;
   const RangeLoop& loop_;
-  const std::map<std::string, uint32_t, std::less<>> variables_;
-  std::vector<Thread> threads_;
   std::vector<uint32_t> warp_barriers_;  // passed, by warp
   uint32_t block_barriers_ = 0;
   uint64_t steps_ = 0;
-  std::vector<SumOf> sums_;
   SharedCells shared_;
   std::vector<Added> added_;
-  const EndRun run_;
-  BlockEffects* effects_;  // null where the block only adds
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "analysis/optimise/block_effects.h"
+#include "analysis/ranges/block_effects.h"
 
 #include <fmt/format.h>
 

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "analysis/expressions/expression.h"
-#include "analysis/optimise/block_effects.h"
-#include "analysis/optimise/range_loop.h"
+#include "analysis/ranges/block_effects.h"
+#include "analysis/ranges/range_loop.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

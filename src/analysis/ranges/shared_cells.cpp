@@ -1,4 +1,4 @@
-#include "analysis/optimise/shared_cells.h"
+#include "analysis/ranges/shared_cells.h"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/optimise/opaque_values.h"
+#include "analysis/ranges/opaque_values.h"
 
 namespace klap::analysis {
 

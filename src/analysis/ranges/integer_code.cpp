@@ -1,4 +1,4 @@
-#include "analysis/optimise/integer_code.h"
+#include "analysis/ranges/integer_code.h"
 
 #include <string>
 #include <string_view>

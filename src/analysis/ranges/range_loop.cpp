@@ -1,4 +1,4 @@
-#include "analysis/optimise/range_loop.h"
+#include "analysis/ranges/range_loop.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "analysis/optimise/opaque_values.h"
+#include "analysis/ranges/opaque_values.h"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,13 @@
-#include "analysis/optimise/range_split.h"
+#include "analysis/ranges/range_split.h"
 
 #include <algorithm>
 
 #include "analysis/effects/effects.h"
 #include "analysis/inline/parameter_reads.h"
 #include "analysis/optimise/accumulators.h"
-#include "analysis/optimise/block_sum.h"
 #include "analysis/optimise/known_arguments.h"
-#include "analysis/optimise/range_loop.h"
+#include "analysis/ranges/block_sum.h"
+#include "analysis/ranges/range_loop.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

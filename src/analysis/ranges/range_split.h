@@ -35,12 +35,12 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "analysis/facts/launch_shape.h"
-#include "analysis/optimise/range_loop.h"
 #include "analysis/order/launch_order.h"
+#include "analysis/ranges/range_loop.h"
 
 namespace klap::analysis {
 
-// Where the parts of a child are joined, and what they add up.
+// The parts of a child are joined at this place, and add up these sums.
 struct JoinedParts {
   struct Sum {
     std::string reg;  // its name in the child
