@@ -155,7 +155,7 @@ class OptimisationEffects : public Effects {
   }
   // What it says of one that stores an integer or a floating-point sum.
   void expect_joined(const std::vector<std::string>& settings, bool integers, bool reals) {
-    const std::string said = klap_ptx({"explain", KLAP_CASE_PTX_DIR "/ranges.ptx"}, settings).out;
+    const std::string said = klap_ptx({"explain", KLAP_CASE_PTX_DIR "/ranges_stored.ptx"}, settings).out;
     for (const auto& [parent, is_joined] : {std::pair("from ranges_stored_parent", integers),
                                             std::pair("from ranges_of_reals_stored_parent", reals)}) {
       const size_t at = said.find(parent);

@@ -55,7 +55,7 @@ class BlockState {
   // The value of an operand of so many bits; the run ends if the operand itself is not known.
   HeldValue read(uint32_t t, uint32_t i, const std::string& word, uint32_t bits);
   HeldValue read(uint32_t t, uint32_t i, size_t operand, uint32_t bits);
-  // The same as a number, which may be unknown, and as a constant, which must not be.
+  // An operand as a number, which may be unknown, and as a constant, which must not be.
   Expr number(uint32_t t, uint32_t i, size_t operand, uint32_t bits);
   uint64_t constant(uint32_t t, uint32_t i, size_t operand);
   OperandNumber numbers(uint32_t t, uint32_t i);
