@@ -15,7 +15,7 @@ build_packages=(
   cmake:cmake ninja-build:ninja g++:g++ python3:python3 pkg-config:pkg-config
   libspdlog-dev:spdlog/spdlog.h libfmt-dev:fmt/format.h libcli11-dev:CLI/CLI.hpp
   libtomlplusplus-dev:toml++/toml.h nlohmann-json3-dev:nlohmann/json.hpp
-  libzstd-dev:zstd.h liblz4-dev:lz4.h libxxhash-dev:xxhash.h
+  libzstd-dev:zstd.h liblz4-dev:lz4.h libxxhash-dev:xxhash.h libdlib-dev:dlib/random_forest.h
   libgtest-dev:gtest/gtest.h libgmock-dev:gmock/gmock.h libbenchmark-dev:benchmark/benchmark.h)
 # shellcheck disable=SC2034
 test_packages=(clang-format:clang-format clang-tidy:clang-tidy clang:clang++)

@@ -35,7 +35,8 @@ Json module_json(const ModuleRecord& module) {
   return Json::Object{{"how", module.how},           {"load_path", module.load_path},
                       {"variants", module.variants}, {"sites", std::move(sites)},
                       {"cache", module.cache},       {"compile_ms", timings_json(module.timings)},
-                      {"load_ms", module.load_ms}};
+                      {"load_ms", module.load_ms},   {"tuned_file", module.tuned_file},
+                      {"is_tuned", module.is_tuned}};
 }
 
 Json toolchain_json() {

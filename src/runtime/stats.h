@@ -23,6 +23,8 @@ struct ModuleRecord {
   std::vector<jit::SiteRemark> remarks;
   std::vector<std::string> variants;  // names of rewritten parents
   std::string cache = "off";          // jit::CacheUse
+  std::string tuned_file;             // TunedSettings::file
+  bool is_tuned = false;              // that file was there
   jit::Timings timings;
   double load_ms = 0;  // added to the program's load, all together
 };

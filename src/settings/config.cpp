@@ -111,6 +111,7 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_COUNT_CHILDREN")) config.counts_children = *parse_boolean(*value);
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
   if (const auto value = read("KLAP_GUARD")) config.guard = *parse_guard(*value);
+  if (const auto value = read("KLAP_TUNE")) config.uses_tuned = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
   const auto cache_dir = read("KLAP_CACHE_DIR");
@@ -169,13 +170,17 @@ std::optional<Value> Config::given(const Setting& setting, const std::string* ma
   };
   if (const Value* const set = find(environment, setting.name())) return *set;
   if (setting.key.empty()) return std::nullopt;
-  for (const KernelTable& table : kernels) {
-    if (mangled == nullptr) break;
-    const Value* const set = find(table.values, setting.key);
-    if (set != nullptr && table.matches(*mangled, child)) return *set;
-  }
-  const Value* const set = find(defaults, setting.key);
-  return set == nullptr ? std::nullopt : std::optional(*set);
+  const auto of_kernel = [&](const std::vector<KernelTable>& tables) -> const Value* {
+    for (const KernelTable& table : tables) {
+      if (mangled == nullptr) break;
+      const Value* const set = find(table.values, setting.key);
+      if (set != nullptr && table.matches(*mangled, child)) return set;
+    }
+    return nullptr;
+  };
+  for (const Value* const set : {of_kernel(kernels), find(defaults, setting.key), of_kernel(tuned)})
+    if (set != nullptr) return *set;
+  return std::nullopt;
 }
 
 Value Config::value(const Setting& setting, const std::string* mangled, const std::string* child) const {
@@ -237,7 +242,29 @@ bool changes_no_code(std::string_view key) {
          key == "concurrency" || key == "pool" || key == "optimise";
 }
 
+std::string canonical_text(const std::vector<KernelTable>& tables, const Setting& setting,
+                           std::string_view relation) {
+  std::string text;
+  for (const KernelTable& table : tables) {
+    const auto value = table.values.find(setting.key);
+    if (value == table.values.end()) continue;
+    text += fmt::format("{} {} {} {} {} {} {}\n", setting.key, value->second.text, relation,
+                        table.glob.size(), table.glob, table.child_glob.size(), table.child_glob);
+  }
+  return text;
+}
+
 }  // namespace
+
+std::vector<std::string> apply_tuned_text(Config& config, std::string_view text, const std::string& name) {
+  Config file;
+  apply_config_text(file, text, name);
+  for (KernelTable& table : file.kernels) {
+    for (auto& [key, value] : table.values) value = {value.text, Value::From::Tuned, "tuning"};
+    config.tuned.push_back(std::move(table));
+  }
+  return std::move(file.problems);
+}
 
 std::string canonical_text(const Config& config) {
   std::string text;
@@ -248,12 +275,8 @@ std::string canonical_text(const Config& config) {
     // Remarks say who asked, and are kept with the code.
     text += fmt::format("{} {} {}\n", setting.key, general.text, static_cast<int>(general.from));
     if (config.environment.contains(setting.name())) continue;  // decides for all kernels
-    for (const KernelTable& table : config.kernels) {
-      const auto value = table.values.find(setting.key);
-      if (value == table.values.end()) continue;
-      text += fmt::format("{} {} of {} {} {} {}\n", setting.key, value->second.text, table.glob.size(),
-                          table.glob, table.child_glob.size(), table.child_glob);
-    }
+    text +=
+        canonical_text(config.kernels, setting, "of") + canonical_text(config.tuned, setting, "tuned for");
   }
   // Two linkers make two images of the same code.
   text += fmt::format("linker {}\n", static_cast<int>(config.linker));

@@ -1,10 +1,10 @@
 // Settings: KLAP_* environment variables and the TOML file KLAP_CONFIG names, merged once per process.
 //
-// Precedence: environment over a kernel's own table over [defaults] over what the program is annotated with
-// (include/klap/annotate.cuh) over the built-in default. A kernel table matches the mangled or the demangled
-// name by glob, and one with `child` only launches of such kernels; for each setting, the first matching
-// table in file order that has it wins. A wrong file or value never stops the program: it is reported with
-// its place and the nearest valid spelling, and that setting keeps its default.
+// Precedence: environment over a kernel's own table over [defaults] over what was tuned over what the program
+// is annotated with (include/klap/annotate.cuh) over the built-in default. A kernel table matches the mangled
+// or the demangled name by glob, and one with `child` only launches of such kernels; for each setting, the
+// first matching table in file order that has it wins. A wrong file or value never stops the program: it is
+// reported with its place and the nearest valid spelling, and that setting keeps its default.
 //
 //     [defaults]
 //     granularity = "grid"
@@ -33,7 +33,7 @@ namespace klap::settings {
 
 // The value of a setting and where it came from.
 struct Value {
-  enum class From { Default, Environment, File, Program };
+  enum class From { Default, Environment, File, Program, Tuned };
   std::string text;
   From from = From::Default;
   std::string place = "default";  // "environment", "klap.toml:3"
@@ -68,6 +68,7 @@ struct Config {
   bool counts_children = true;        // KLAP_COUNT_CHILDREN
   bool timing = false;                // KLAP_TIMING
   GuardMode guard = GuardMode::On;    // KLAP_GUARD
+  bool uses_tuned = true;             // KLAP_TUNE
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
   bool device_runtime = true;                // KLAP_DEVICE_RUNTIME
   bool cache_disabled = false;               // KLAP_CACHE_DISABLE
@@ -76,13 +77,14 @@ struct Config {
   Values environment;                            // variables that are set and valid, by variable
   Values defaults;                               // [defaults], by key
   std::vector<KernelTable> kernels;              // [[kernel]] tables in file order
+  std::vector<KernelTable> tuned;                // those that tuning made for one program
   std::vector<std::string> problems;             // one line each, ready for the log
 
   // The value of a row after precedence: for parent kernel `mangled`, or without it for kernels that no table
   // names; for launches of `child`, or without it for what is not about one launch.
   [[nodiscard]] Value value(const Setting& setting, const std::string* mangled = nullptr,
                             const std::string* child = nullptr) const;
-  // Like value(), but only from the environment or the file; empty if the default holds.
+  // Like value(), but empty if nobody gives one and the default holds.
   [[nodiscard]] std::optional<Value> given(const Setting& setting, const std::string* mangled = nullptr,
                                            const std::string* child = nullptr) const;
   // Looks a setting up by its key or its optimisation, for the planner (jit::Request::setting).
@@ -111,6 +113,10 @@ Config load_config(const Environment& environment = {});
 
 // Applies the text of a config file; `name` is for messages. Never throws.
 void apply_config_text(Config& config, std::string_view text, const std::string& name);
+
+// Adds the [[kernel]] tables of a file that `klap-ptx tune` made. Returns what is wrong with it, one line
+// each.
+std::vector<std::string> apply_tuned_text(Config& config, std::string_view text, const std::string& name);
 
 // The settings that decide what becomes of a kernel, as text for the keys of caches. Settings that change no
 // code are not in it, since each difference makes another entry.

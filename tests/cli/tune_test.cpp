@@ -1,5 +1,6 @@
 // klap-ptx tune on programs that run on the emulated driver. Times mean nothing there, so what is chosen does
-// not matter: that runs are made, checked and dropped does, and that what is written is a config file.
+// not matter: that runs are made, checked and dropped does, and that what is written is a config file. Where
+// a choice is needed, the program changes the times that the library has written.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 namespace klap::cli_test {
 namespace {
 
+using namespace std::string_literals;
 using nlohmann::json;
 using testing::HasSubstr;
 
@@ -22,24 +24,26 @@ class Tune : public Command {
   // Tunes a program in the folder of emulated ones, or a command.
   Result tune(std::vector<std::string> options, const std::vector<std::string>& program) {
     options.insert(options.begin(), "tune");
-    for (const char* word : {"--runs", "1", "-o"}) options.emplace_back(word);
+    for (const std::string& word : {"--runs"s, "1"s, "--samples"s, samples_, "-o"s}) options.push_back(word);
     options.push_back(path("klap.toml"));
     options.emplace_back("--");
     options.insert(options.end(), program.begin(), program.end());
     // What is in the environment is not tried.
-    std::vector<std::string> environment = {"LD_LIBRARY_PATH=" EMULATOR, "KLAP_EMULATOR_QUIET=1",
-                                            "KLAP_LINKER=driver", "KLAP_CACHE_DIR=" + path("cache"),
-                                            "KLAP_CONSUMER_THREADS=auto"};
-    if (!only_granularity_) environment.emplace_back("KLAP_GRANULARITY=grid");
-    for (const char* setting : {"KLAP_LAUNCHER=auto", "KLAP_THRESHOLD=auto", "KLAP_OPTIMISE=unroll=auto"}) {
-      if (only_granularity_) environment.emplace_back(setting);
-    }
-    if (const char* const nvrtc = std::getenv("KLAP_NVRTC"))
-      environment.push_back(std::string("KLAP_NVRTC=") + nvrtc);
+    std::vector<std::string> environment = emulator();
+    environment.emplace_back("KLAP_CONSUMER_THREADS=auto");
+    environment.insert(environment.end(), is_set_.begin(), is_set_.end());
     return klap_ptx(options, environment);
   }
+  [[nodiscard]] std::vector<std::string> emulator() const {
+    std::vector<std::string> environment = {"LD_LIBRARY_PATH=" EMULATOR, "KLAP_EMULATOR_QUIET=1",
+                                            "KLAP_LINKER=driver", "KLAP_CACHE_DIR=" + path("cache")};
+    if (const char* const nvrtc = std::getenv("KLAP_NVRTC"))
+      environment.push_back(std::string("KLAP_NVRTC=") + nvrtc);
+    return environment;
+  }
   static std::string emulated(const std::string& name) { return EMULATED + name; }
-  bool only_granularity_ = false;  // all else that changes something is in the environment
+  std::string samples_ = "3";
+  std::vector<std::string> is_set_ = {"KLAP_GRANULARITY=grid"};
   const std::vector<std::string> micro_ = {emulated("micro"), "--children", "40", "--parents", "64",
                                            "--reps",          "5"};
 };
@@ -62,6 +66,63 @@ TEST_F(Tune, WritesAConfigFile) {
   EXPECT_EQ(config.err, "") << "it is understood without a warning";
 }
 
+// The program as if its kernels were faster with a threshold of 64 alone, and much faster with a way of
+// promotion as well.
+std::vector<std::string> faster_with_settings(const std::vector<std::string>& program) {
+  const char* const script = R"("$@" || exit
+[ -n "$KLAP_STATS" ] || exit 0
+exec python3 - <<'END'
+import json, os, tomllib
+file = os.environ["KLAP_STATS"]
+config = os.environ.get("KLAP_CONFIG")
+tables = tomllib.load(open(config, "rb"))["kernel"] if config else []
+statistics = json.load(open(file))
+for parent, launches in statistics["gpu_ms"]["launches"].items():
+    of_kernel = next((table for table in tables if table["name"] == parent), {})
+    setting = lambda key: of_kernel.get(key, os.environ.get("KLAP_" + key.upper()))
+    ms = 10 if setting("threshold") != "64" else 8 if setting("promotion") != "PA" else 1
+    for part in ("parents", "consumers"):
+        statistics["gpu_ms"][part][parent] = ms * launches
+json.dump(statistics, open(file, "w"))
+END)";
+  std::vector<std::string> out = {"sh", "-c", script, "sh"};
+  out.insert(out.end(), program.begin(), program.end());
+  return out;
+}
+
+TEST_F(Tune, KeepsTheBestForLaterRuns) {
+  samples_ = "60";
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto"};
+  const Result result = tune({"--json"}, faster_with_settings(micro_));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = result.json();
+  for (const json& kernel : report["kernels"]) {
+    EXPECT_EQ(kernel["settings"], json::parse(R"({"threshold": "64", "promotion": "PA"})"));
+    EXPECT_EQ(kernel["default_ms"], 20) << "parent and consumer";
+    EXPECT_EQ(kernel["best_ms"], 2);
+    EXPECT_LT(kernel["model"]["median_error"], 0.5);
+    EXPECT_GT(kernel["model"]["importance"]["threshold"], 0.1);
+    EXPECT_GE(kernel["model"]["samples"].size(), 10u);
+  }
+  ASSERT_EQ(report["kept_in"].size(), 1u);
+  EXPECT_THAT(read(report["kept_in"][0]), HasSubstr("threshold = \"64\""));
+  const auto is_tuned = [&](const char* setting) {
+    std::vector<std::string> environment = emulator();
+    for (const std::string& variable :
+         {std::string(setting), std::string("LD_PRELOAD=" KLAP_SHIM), "KLAP_STATS=" + path("stats.json")})
+      environment.push_back(variable);
+    EXPECT_EQ(command(micro_, environment).exit_code, 0);
+    return json::parse(read(path("stats.json")))["modules"][0]["is_tuned"].get<bool>();
+  };
+  EXPECT_TRUE(is_tuned("KLAP_TUNE=1"));
+  EXPECT_FALSE(is_tuned("KLAP_TUNE=off"));
+  const Result listed = klap_ptx({"cache", "ls"}, emulator());
+  EXPECT_THAT(listed.out, HasSubstr("tuned settings for"));
+  EXPECT_THAT(listed.out, HasSubstr("1 programs tuned"));
+  EXPECT_EQ(klap_ptx({"cache", "clear", "--json"}, emulator()).json()["tuned_removed"], 1);
+  EXPECT_FALSE(is_tuned("KLAP_TUNE=1"));
+}
+
 TEST_F(Tune, TriesOnlyWhatChangesSomething) {
   const json settings = tune({"--json"}, micro_).json()["settings"];
   for (const json& setting : settings) EXPECT_NE(setting["key"], "promotion") << "there is no chain";
@@ -81,7 +142,7 @@ TEST_F(Tune, DropsASettingWithAWrongRun) {
     is_dropped = is_dropped || is_wrong;
   }
   EXPECT_TRUE(is_dropped);
-  for (const json& kernel : report["kernels"]) EXPECT_NE(kernel["value"], "64");
+  for (const json& kernel : report["kernels"]) EXPECT_NE(kernel["settings"].value("threshold", ""), "64");
 }
 
 // Most programs that launch much lose launches natively, and say so by their exit code.
@@ -124,7 +185,7 @@ TEST_F(Tune, TriesKernelsAsTheyAreIfRunsAreChecked) {
       return setting["value"] == "none" && setting["problem"] == "" && !setting["runs"][0].empty();
     });
   };
-  only_granularity_ = true;
+  is_set_ = {"KLAP_LAUNCHER=auto", "KLAP_THRESHOLD=auto", "KLAP_OPTIMISE=unroll=auto"};
   EXPECT_TRUE(has_original(tune({"--json", "--check", "grep -q right \"$1\""}, micro_).json()));
   EXPECT_FALSE(has_original(tune({"--json"}, micro_).json()));
 }

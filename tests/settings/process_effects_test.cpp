@@ -131,6 +131,27 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(stats["gpu_ms"]["launches"]["_Z6parentPii"], 1);
     EXPECT_EQ(stats["gpu_ms"]["parents"]["_Z6parentPii"], 1.5);
   }
+  void tune() {
+    const auto site = [](const Outcome& outcome) { return outcome.stats["modules"][0]["sites"][0]; };
+    const Outcome before = run();
+    EXPECT_EQ(before.stats["modules"][0]["is_tuned"], false);
+    const std::string file = "cache/klap/" + before.stats["modules"][0]["tuned_file"].get<std::string>();
+    write(file, "[[kernel]]\nname = \"_Z6parentPii\"\ngranularity = \"warp\"\n");
+    const Outcome tuned = run();
+    EXPECT_EQ(tuned.stats["modules"][0]["is_tuned"], true);
+    EXPECT_EQ(tuned.stats["modules"][0]["cache"], "miss") << "other code";
+    EXPECT_EQ(site(tuned)["granularity"], "warp");
+    EXPECT_EQ(site(tuned)["notes"][0], "the tuning asks for granularity warp");
+    EXPECT_EQ(run({"KLAP_TUNE=off"}).stats["modules"][0]["is_tuned"], false);
+    EXPECT_EQ(site(run({"KLAP_TUNE=off"}))["granularity"], site(before)["granularity"]);
+    EXPECT_EQ(site(run({"KLAP_GRANULARITY=block"}))["granularity"], "block") << "who asks, decides";
+    EXPECT_EQ(site(run({config("[defaults]\ngranularity = \"block\"\n")}))["granularity"], "block");
+    EXPECT_EQ(run({"KLAP_CACHE_DISABLE=1"}).stats["modules"][0]["is_tuned"], false);
+    write(file, "[[kernel]]\nname = \"_Z6parentPii\"\ngranularity = \"wrap\"\n");
+    const Outcome broken = run();
+    EXPECT_THAT(broken.err, HasSubstr(".tuned:3"));
+    EXPECT_EQ(site(broken)["granularity"], site(before)["granularity"]);
+  }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
     const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
@@ -156,6 +177,7 @@ const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
       {"KLAP_COUNT_CHILDREN", &ProcessEffects::count_children},
       {"KLAP_TIMING", &ProcessEffects::timing},
       {"KLAP_GUARD", &ProcessEffects::guard},
+      {"KLAP_TUNE", &ProcessEffects::tune},
   };
   return effects;
 }

@@ -99,6 +99,33 @@ void print_profile(const json& entry) {
   }
 }
 
+// The kernels that klap-ptx tune found settings for.
+json describe_tuned(const jit::CacheFolder& folder, const jit::CachedFile& file) {
+  json entry = {{"file", file.name}, {"bytes", file.bytes}, {"state", "good"}};
+  try {
+    const std::string text = folder.read(file.name).value_or("");
+    settings::Config config;
+    const std::vector<std::string> problems = settings::apply_tuned_text(config, text, file.name);
+    entry["kernels"] = json::array();
+    for (const settings::KernelTable& table : config.tuned) entry["kernels"].push_back(table.glob);
+    if (!problems.empty()) entry.update({{"state", "damaged"}, {"problem", problems.front()}});
+  } catch (const Error& error) {
+    entry.update({{"state", "damaged"}, {"problem", error.reason()}});
+  }
+  return entry;
+}
+
+void print_tuned(const json& entry) {
+  fmt::print("{}  {:>9} bytes  ", entry["file"].get<std::string>(), entry["bytes"].get<uint64_t>());
+  if (entry["state"] == "damaged") {
+    fmt::print("damaged: {}\n", entry["problem"].get<std::string>());
+    return;
+  }
+  std::string kernels;
+  for (const json& kernel : entry["kernels"]) kernels += " " + kernel.get<std::string>();
+  fmt::print("tuned settings for{}\n", kernels.empty() ? " no kernel" : kernels);
+}
+
 struct Warmed {
   std::string image;
   uint32_t sm = 0;
@@ -157,15 +184,22 @@ void cache_ls(const CacheOptions& options) {
     profiles.push_back(describe_profile(folder, file));
     if (!options.json) print_profile(profiles.back());
   }
+  json tuned = json::array();
+  for (const jit::CachedFile& file : folder.tuned()) {
+    tuned.push_back(describe_tuned(folder, file));
+    if (!options.json) print_tuned(tuned.back());
+  }
   if (options.json) {
     print_json({{"folder", cache->options().folder.string()},
                 {"bytes", bytes},
                 {"max_bytes", cache->options().max_bytes},
                 {"entries", std::move(entries)},
-                {"profiles", std::move(profiles)}});
+                {"profiles", std::move(profiles)},
+                {"tuned", std::move(tuned)}});
   } else {
-    fmt::print("{}: {} modules, {} profiles, {} of {} bytes\n", cache->options().folder.string(),
-               files.size(), profiles.size(), bytes, cache->options().max_bytes);
+    fmt::print("{}: {} modules, {} profiles, {} programs tuned, {} of {} bytes\n",
+               cache->options().folder.string(), files.size(), profiles.size(), tuned.size(), bytes,
+               cache->options().max_bytes);
   }
 }
 
@@ -175,10 +209,11 @@ void cache_clear(const CacheOptions& options) {
   if (options.json) {
     print_json({{"folder", cache->options().folder.string()},
                 {"removed", removed.modules},
-                {"profiles_removed", removed.profiles}});
+                {"profiles_removed", removed.profiles},
+                {"tuned_removed", removed.tuned}});
   } else {
-    fmt::print("{}: {} modules and {} profiles removed\n", cache->options().folder.string(), removed.modules,
-               removed.profiles);
+    fmt::print("{}: {} modules, {} profiles and the tuned settings of {} programs removed\n",
+               cache->options().folder.string(), removed.modules, removed.profiles, removed.tuned);
   }
 }
 

@@ -57,6 +57,8 @@ const char* to_string(Value::From from) {
       return "environment";
     case Value::From::File:
       return "file";
+    case Value::From::Tuned:
+      return "tuned";
     case Value::From::Program:
       return "program";
     case Value::From::Default:

@@ -199,16 +199,18 @@ void add_settings(CLI::App& app) {
 
 void add_tune(CLI::App& app) {
   auto options = std::make_shared<TuneOptions>();
-  CLI::App& command = *app.add_subcommand(
-      "tune", "Run a program with one setting after another, and write a config file with the best");
+  CLI::App& command =
+      *app.add_subcommand("tune", "Run a program with many settings, and keep the best for its later runs");
   command.footer("Example: klap-ptx tune --check 'grep -q PASSED \"$1\"' -- ./app --size 4096");
   command.add_option("PROGRAM", options->command, "Program with its arguments, after --")->required();
   command.add_option(
       "--check", options->check,
       "Shell command that fails if a run was wrong; $1 is a file with what the program printed");
-  command.add_option("-o,--output", options->out, "Config file to write")->capture_default_str();
-  command.add_option("--runs", options->runs, "Runs with each setting")
+  command.add_option("-o,--output", options->out, "Config file to write as well");
+  command.add_option("--runs", options->runs, "Runs with each setting alone")
       ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command.add_option("--samples", options->samples, "The most runs with several settings together; 0: none")
       ->capture_default_str();
   command.add_option("--seconds", options->seconds, "Time after which no other setting is tried")
       ->check(CLI::PositiveNumber)

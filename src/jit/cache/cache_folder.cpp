@@ -182,6 +182,8 @@ std::vector<CachedFile> CacheFolder::entries() const { return list(kEntry); }
 
 std::vector<CachedFile> CacheFolder::profiles() const { return list(kProfileEnding); }
 
+std::vector<CachedFile> CacheFolder::tuned() const { return list(kTunedEnding); }
+
 void CacheFolder::trim(uint64_t max_bytes) const {
   CacheLock lock(*this, fmt::format("clean-up{}", kLock));
   if (lock.try_take() != CacheLock::Result::Taken) return;
@@ -210,7 +212,7 @@ CacheFolder::Removed CacheFolder::clear() const {
     return static_cast<size_t>(
         std::ranges::count_if(files, [this](const CachedFile& file) { return remove(file.name); }));
   };
-  return {.modules = removed(entries()), .profiles = removed(profiles())};
+  return {.modules = removed(entries()), .profiles = removed(profiles()), .tuned = removed(tuned())};
 }
 
 CacheLock::Result CacheLock::try_take() {

@@ -17,6 +17,8 @@ namespace klap::jit {
 
 // The files of measured times (runtime/parents/guard_profile.h) end so.
 inline constexpr std::string_view kProfileEnding = ".profile";
+// The files of tuned settings (runtime/load/tuned_settings.h) end so.
+inline constexpr std::string_view kTunedEnding = ".tuned";
 
 // A file descriptor that closes itself.
 class Descriptor {
@@ -52,15 +54,17 @@ class CacheFolder {
   void touch(const std::string& name) const;
   bool remove(const std::string& name) const;
 
-  // Modules and profiles, the one that was used longest ago first.
+  // Modules, profiles and tuned settings, the one that was used longest ago first.
   [[nodiscard]] std::vector<CachedFile> entries() const;
   [[nodiscard]] std::vector<CachedFile> profiles() const;
-  // Removes what was used longest ago until both fit into `max_bytes`, and what dead processes left
-  // behind. Does nothing while another process does it.
+  [[nodiscard]] std::vector<CachedFile> tuned() const;
+  // Removes the modules and profiles that were used longest ago until both fit into `max_bytes`, and what
+  // dead processes left behind. Does nothing while another process does it. Tuned settings are small, and
+  // took somebody minutes, so they stay.
   void trim(uint64_t max_bytes) const;
-  // Removes everything that belongs to the cache; returns the number of modules and of profiles.
+  // Removes everything that belongs to the cache; returns how many files of each kind that were.
   struct Removed {
-    size_t modules = 0, profiles = 0;
+    size_t modules = 0, profiles = 0, tuned = 0;
   };
   Removed clear() const;
 

@@ -46,7 +46,9 @@ std::string unit_part(const Unit& unit) {
          fmt::format("runtime {} launches {}\n", is_device_runtime, launches);
 }
 
-std::string program_part(const Program& program) {
+}  // namespace
+
+std::string program_text(const Program& program) {
   const auto& [units, device_runtime_archive, built_in_runtime] = program;
   std::string text =
       text_part("device runtime", device_runtime_archive) + fmt::format("built in {}\n", built_in_runtime);
@@ -54,13 +56,11 @@ std::string program_part(const Program& program) {
   return text;
 }
 
-}  // namespace
-
 std::string build_id() { return kBuildId; }
 
 CacheKey make_cache_key(const Program& program, const Request& request) {
   CacheKey key;
-  key.text = text_part("build", kBuildId) + request_part(request) + program_part(program);
+  key.text = text_part("build", kBuildId) + request_part(request) + program_text(program);
   key.hash = Hasher().add(key.text).hex();
   return key;
 }

@@ -20,6 +20,9 @@ struct CacheKey {
   std::string hash;  // of the text, names the entry's file
 };
 
+// The program alone, as far as it decides what is produced: code by its hash, and options.
+std::string program_text(const Program& program);
+
 CacheKey make_cache_key(const Program& program, const Request& request);
 
 // The key in the process: all of make_cache_key(), and what the request decides about the launches that the

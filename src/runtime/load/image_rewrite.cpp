@@ -12,6 +12,7 @@
 #include "runtime/driver.h"
 #include "runtime/load/driver_linker.h"
 #include "runtime/load/module_cache.h"
+#include "runtime/load/tuned_settings.h"
 #include "runtime/process.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -119,17 +120,17 @@ jit::DiskCache* disk_cache() {
   return cache;
 }
 
-jit::Request request_for(uint32_t sm) {
+jit::Request request_for(uint32_t sm, const std::shared_ptr<const settings::Config>& asked) {
   jit::Request request;
   request.sm = sm;
-  request.setting = [](std::string_view key, const std::string& parent, const std::string& child) {
-    return config().setting_for(key, parent, child);
+  request.setting = [asked](std::string_view key, const std::string& parent, const std::string& child) {
+    return asked->setting_for(key, parent, child);
   };
   request.linker = chosen_linker(config().linker);
   request.device_runtime = config().device_runtime;
   request.dump = dump_to_folder();
   request.cache = disk_cache();
-  request.configuration = settings::canonical_text(config());
+  request.configuration = settings::canonical_text(*asked);
   return request;
 }
 
@@ -161,7 +162,11 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
     if (context != nullptr) driver()->ctx_set_current(context);
     jit::Program program = program_from(contents, source, sm);
     if (!takes_machine_code()) drop_machine_code(program);
-    rewritten = std::make_shared<const jit::RewrittenModule>(jit::rewrite_module(program, request_for(sm)));
+    const TunedSettings tuned = tuned_settings(program, source.every_device);
+    record.tuned_file = tuned.file;
+    record.is_tuned = tuned.is_found;
+    rewritten = std::make_shared<const jit::RewrittenModule>(
+        jit::rewrite_module(program, request_for(sm, tuned.config)));
   });
   record.remarks = rewritten->remarks;
   record.timings = rewritten->timings;

@@ -52,6 +52,8 @@ void log_module(const ModuleRecord& record) {
                                        [](const jit::SiteRemark& remark) { return remark.rewritten; });
   log().info("{}: {}, {} of {} launch sites, {:.1f} ms, cache: {}", record.load_path, record.how, rewritten,
              record.remarks.size(), record.load_ms, record.cache);
+  if (record.is_tuned)
+    log().info("  its settings are tuned: {}", (config().cache_dir / record.tuned_file).string());
   for (const jit::SiteRemark& remark : record.remarks) log_remark(remark);
 }
 

@@ -1,6 +1,7 @@
 #include "klap_ptx/tune/candidates.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace klap::tool {
 
@@ -12,6 +13,29 @@ std::map<std::string, std::string> Candidate::environment() const {
 }
 
 std::string Candidate::text() const { return fmt::format("{} = {}", key, value); }
+
+std::string_view Candidate::subject() const {
+  if (key != "optimise") return key;
+  const size_t begin = value.starts_with('-') || value.starts_with('+') ? 1 : 0;
+  return value.substr(begin, value.find('=') - begin);
+}
+
+std::map<std::string, std::string> values(const Configuration& configuration,
+                                          const std::vector<Candidate>& tried) {
+  std::map<std::string, std::string> out;
+  for (const size_t i : configuration) {
+    std::string& value = out[std::string(tried.at(i).key)];
+    value += (value.empty() ? "" : ",") + std::string(tried.at(i).value);
+  }
+  return out;
+}
+
+std::string text(const Configuration& configuration, const std::vector<Candidate>& tried) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : values(configuration, tried))
+    parts.push_back(fmt::format("{} = {}", key, value));
+  return parts.empty() ? "the default" : fmt::format("{}", fmt::join(parts, " and "));
+}
 
 const std::vector<Candidate>& candidates() {
   static const std::vector<Candidate> all = {{"KLAP_GRANULARITY", "granularity", "none"},
@@ -31,6 +55,7 @@ const std::vector<Candidate>& candidates() {
                                              {"KLAP_OPTIMISE", "optimise", "-occupancy"},
                                              {"KLAP_OPTIMISE", "optimise", "-pack_blocks"},
                                              {"KLAP_OPTIMISE", "optimise", "-split_ranges"},
+                                             {"KLAP_OPTIMISE", "optimise", "split_ranges=all"},
                                              {"KLAP_PROMOTION", "promotion", "PA"},
                                              {"KLAP_PROMOTION", "promotion", "PAO"}};
   return all;

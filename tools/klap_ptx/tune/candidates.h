@@ -1,6 +1,7 @@
-// The settings of kernels that tuning tries, one at a time; at the end the two best of a kernel together.
+// The settings of kernels that tuning tries, and what several of them are together.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,11 +19,24 @@ struct Candidate {
   // the library and has no time, so its original is run in place of its variant.
   [[nodiscard]] std::map<std::string, std::string> environment() const;
   [[nodiscard]] std::string text() const;
+  // Candidates of one subject exclude each other: the key, or the optimisation that is switched.
+  [[nodiscard]] std::string_view subject() const;
 };
 
 // Settings that change how launches are grouped come first, since they change the most. Settings that give up
 // an order, or that say something about the program, are not among them: no measurement can tell whether they
 // are right.
 const std::vector<Candidate>& candidates();
+
+// Candidates that are in force together, by their numbers in ascending order; none: the default. No two have
+// the same subject.
+using Configuration = std::vector<size_t>;
+
+// The values by key, as a config file has them. Several optimisations become one value.
+std::map<std::string, std::string> values(const Configuration& configuration,
+                                          const std::vector<Candidate>& tried);
+
+// "threshold = 64 and optimise = unroll=8"; "the default" for none.
+std::string text(const Configuration& configuration, const std::vector<Candidate>& tried);
 
 }  // namespace klap::tool

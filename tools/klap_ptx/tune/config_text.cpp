@@ -28,20 +28,16 @@ std::string in_one_line(std::string text) {
 }  // namespace
 
 std::string config_text(const std::vector<Choice>& choices, const std::vector<Candidate>& tried,
-                        const std::string& program, const std::string& before) {
+                        const std::string& program) {
   std::string text = fmt::format("# klap-ptx tune made this from runs of: {}\n", in_one_line(program));
   for (const Choice& choice : choices) {
-    if (!choice.setting) continue;
+    if (choice.best.empty()) continue;
     text += fmt::format("\n# {}: {:.4f} ms a launch, {:.4f} at the default\n[[kernel]]\nname = {}\n",
                         in_one_line(demangle(choice.parent)), choice.best_ms, choice.default_ms,
                         as_string(choice.parent));
-    for (const auto& setting : {choice.setting, choice.second}) {
-      if (!setting) continue;
-      const Candidate& candidate = tried.at(*setting);
-      text += fmt::format("{} = {}\n", candidate.key, as_string(candidate.value));
-    }
+    for (const auto& [key, value] : values(choice.best, tried))
+      text += fmt::format("{} = {}\n", key, as_string(value));
   }
-  if (!before.empty()) text += "\n# What was in force before:\n" + before;
   return text;
 }
 

@@ -9,8 +9,7 @@
 
 namespace klap::tool {
 
-// `before`: the text of the config file that was in force; its tables stay, behind those of the choices.
 std::string config_text(const std::vector<Choice>& choices, const std::vector<Candidate>& tried,
-                        const std::string& program, const std::string& before);
+                        const std::string& program);
 
 }  // namespace klap::tool

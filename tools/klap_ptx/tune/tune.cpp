@@ -1,10 +1,12 @@
-// klap-ptx tune runs a program with one setting after another, and writes a config file with those that make
-// its kernels faster.
+// klap-ptx tune runs a program with many settings, and keeps those that make its kernels faster.
 //
 // It needs a GPU, and no more of the program than that it can be run again and again. Results are checked by
 // the program's exit code, which must be that of a native run or 0, and by a command of the user's. A setting
 // with a wrong run is dropped. Settings that change nothing about the program's launches are not tried:
 // `explain` tells beforehand.
+//
+// Each setting is tried alone first. Then several are tried together, as search.h says. The fastest ones run
+// some more times, and what still saves time then is confirmed beside runs at the default.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,13 +18,12 @@
 #include <optional>
 #include <set>
 
+#include "jit/cache/cache_folder.h"
 #include "klap_ptx/input.h"
-#include "klap_ptx/tune/candidates.h"
-#include "klap_ptx/tune/choice.h"
+#include "klap_ptx/tune/checked_runs.h"
 #include "klap_ptx/tune/config_text.h"
-#include "klap_ptx/tune/program_run.h"
+#include "klap_ptx/tune/report.h"
 #include "runtime/stats.h"
-#include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -31,43 +32,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-// A folder for what runs write, removed at the end.
-class RunFolder {
- public:
-  RunFolder() {
-    std::string name = fs::temp_directory_path() / "klap-tune-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr)
-      throw Error(ErrorCode::Io,
-                  fmt::format("cannot make a folder in {}", fs::temp_directory_path().string()))
-          .fix("set TMPDIR");
-    path_ = name;
-  }
-  ~RunFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
-// The library that was built or installed with this program.
-std::string find_library(const std::string& given) {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  std::vector<fs::path> places = {here / "../lib/libklap_jit.so", here / "../lib64/libklap_jit.so",
-                                  here / "../lib/x86_64-linux-gnu/libklap_jit.so"};
-  if (!given.empty()) places = {given};
-  for (const fs::path& place : places) {
-    if (fs::exists(place)) return fs::canonical(place);
-  }
-  throw Error(ErrorCode::Io,
-              fmt::format("there is no library at {}", places.front().lexically_normal().string()))
-      .fix("--library PATH of libklap_jit.so");
-}
 
 // The verdicts of `explain` on the program's launches with a setting; nothing of a program that holds no
 // device code itself, such as a script.
@@ -95,119 +59,44 @@ std::optional<std::string> explained(const std::string& program, const Candidate
 
 class Tuner {
  public:
-  explicit Tuner(const TuneOptions& options) : options_(options), library_(find_library(options.library)) {}
+  explicit Tuner(const TuneOptions& options) : options_(options), runs_(options) {
+    report_.options = &options;
+  }
 
   void tune() {
-    const RunOutcome native = run_natively();
-    run_first(native);
-    const Measured defaults = measure({}, "the default");
-    if (defaults.times.empty()) wrong_with_library(defaults.problem);
-    if (defaults.times.front().empty())
-      throw Error(ErrorCode::Unsupported, "the library replaces none of the program's launches")
-          .fix("klap-ptx explain says why");
+    const RunOutcome native = runs_.run_natively();
+    report_.native_seconds = native.seconds;
+    runs_.run_first(native);
+    measure_default();
     choose_candidates();
-    try_candidates();
-    choices_ = choose(defaults.times, times(), keys());
-    try_pairs();
-    if (has_choice()) confirm_choices();
-    if (has_choice()) check_choices();
-    if (has_choice()) write_config(options_.out);
-    report(native, defaults);
+    try_alone();
+    try_together();
+    run_fastest_again();
+    choose();
+    if (report_.has_choice()) confirm_choices();
+    if (report_.has_choice()) check_choices();
+    if (report_.has_choice()) write_choices();
+    report_.seconds = elapsed();
+    options_.json ? print_json(to_json(report_)) : print_report(report_);
   }
 
  private:
-  struct Measured {
-    SettingTimes times;
-    std::string problem;  // of the run that was wrong, then there are no times
-  };
-  using Environment = std::map<std::string, std::string>;
-
   [[nodiscard]] double elapsed() const {
     return std::chrono::duration<double>(Clock::now() - begin_).count();
   }
 
-  void say(const std::string& line) const { fmt::print(stderr, "klap-ptx tune: {}\n", line); }
-
-  // A program may be wrong natively: CUDA loses launches, which the library does not.
-  RunOutcome run_natively() {
-    const RunOutcome outcome = run_program({options_.command, {}, folder_.file("output"), {}});
-    limit_ = std::chrono::duration<double>(10 + 10 * outcome.seconds);
-    expected_code_ = outcome.exit_code;
-    const std::string problem = check(outcome);
-    say(fmt::format("natively {:.2f} s, exit code {}{}", outcome.seconds, outcome.exit_code,
-                    problem.empty() ? "" : ", and " + problem));
-    return outcome;
-  }
-
-  // The first run with the library, which builds what it runs. Its exit code is right if it is that of a
-  // native run, or 0.
-  void run_first(const RunOutcome& native) {
-    const RunOutcome outcome =
-        run_program({options_.command, environment({}), folder_.file("output"), limit_});
-    if (outcome.exit_code == 0 && !outcome.is_killed) expected_code_ = 0;
-    const std::string problem = check(outcome);
-    if (!problem.empty()) wrong_with_library(problem);
-    if (native.exit_code != expected_code_)
-      say(fmt::format("with the library its exit code is {}", expected_code_));
-  }
-
-  [[noreturn]] static void wrong_with_library(const std::string& problem) {
-    throw Error(ErrorCode::Unsupported, "with the library the program is wrong: " + problem)
-        .fix("run it with KLAP_LOG=info and see what it says");
-  }
-
-  // The reason why a run is wrong; empty if it is right.
-  [[nodiscard]] std::string check(const RunOutcome& outcome) const {
-    if (outcome.is_killed) return fmt::format("it did not end in {:.0f} s", limit_.count());
-    if (outcome.exit_code != expected_code_)
-      return fmt::format("exit code {} instead of {}", outcome.exit_code, expected_code_);
-    if (options_.check.empty()) return "";
-    const ProgramRun check{
-        {"sh", "-c", options_.check, "sh", folder_.file("output")}, {}, folder_.file("check"), {}};
-    const int code = run_program(check).exit_code;
-    return code == 0 ? "" : fmt::format("the check ends with {}", code);
-  }
-
-  [[nodiscard]] Environment environment(const Environment& setting) const {
-    Environment all = setting;
-    const char* const preloaded = std::getenv("LD_PRELOAD");
-    all["LD_PRELOAD"] = preloaded != nullptr && *preloaded != '\0' ? library_ + ":" + preloaded : library_;
-    all.try_emplace("KLAP_GUARD", "off");
-    return all;
-  }
-
-  // Each run's times with that setting, which has that name in messages.
-  Measured measure(const Environment& setting, const std::string& name) const {
-    Environment all = environment(setting);
-    all["KLAP_TIMING"] = "1";
-    all["KLAP_COUNT_CHILDREN"] = "0";
-    all["KLAP_STATS"] = folder_.file("stats.json");
-    Measured measured;
-    for (uint32_t i = 0; i < options_.runs; ++i) {
-      fs::remove(folder_.file("stats.json"));
-      measured.problem = check(run_program({options_.command, all, folder_.file("output"), limit_}));
-      if (!measured.problem.empty()) {
-        say(fmt::format("{}: dropped, {}", name, measured.problem));
-        measured.times.clear();
-        break;
-      }
-      measured.times.push_back(parent_times());
-    }
-    return measured;
-  }
-
-  // The statistics of the last run have them.
-  [[nodiscard]] ParentTimes parent_times() const {
-    ParentTimes times;
-    if (!fs::exists(folder_.file("stats.json"))) return times;
-    const auto stats = nlohmann::json::parse(read_file(folder_.file("stats.json")), nullptr, false);
-    if (stats.is_discarded() || !stats["gpu_ms"].is_object()) return times;
-    const nlohmann::json& gpu = stats["gpu_ms"];
-    for (const auto& [parent, launches] : gpu["launches"].items()) {
-      const double ms = gpu["parents"].value(parent, 0.0) + gpu["consumers"].value(parent, 0.0);
-      if (launches.get<double>() > 0) times[parent] = ms / launches.get<double>();
-    }
-    return times;
+  void measure_default() {
+    const Measured defaults = runs_.measure({}, options_.runs, "the default");
+    if (defaults.times.empty())
+      throw Error(ErrorCode::Unsupported, "with the library the program is wrong: " + defaults.problem)
+          .fix("run it with KLAP_LOG=info and see what it says");
+    if (defaults.times.front().empty())
+      throw Error(ErrorCode::Unsupported, "the library replaces none of the program's launches")
+          .fix("klap-ptx explain says why");
+    report_.default_runs = defaults.times;
+    for (const ParentTimes& run : defaults.times)
+      for (const auto& [parent, ms] : run)
+        report_.searches.try_emplace(parent, report_.tried).first->second.measured({}, ms);
   }
 
   // Keeps the candidates that change something, and that the user has not set.
@@ -220,76 +109,136 @@ class Tuner {
       // CUDA may lose launches, and only a check of the results can tell.
       if (candidate.is_original() && options_.check.empty()) continue;
       const auto after = before ? explained(options_.command.front(), &candidate) : std::nullopt;
-      if (!after || seen.insert(*after).second) tried_.push_back(candidate);
+      if (!after || seen.insert(*after).second) report_.tried.push_back(candidate);
     }
-    say(fmt::format("{} of {} settings change something; {} runs each", tried_.size(), candidates().size(),
-                    options_.runs));
+    say(fmt::format("{} of {} settings change something; {} runs each", report_.tried.size(),
+                    candidates().size(), options_.runs));
   }
 
-  void try_candidates() {
+  void try_alone() {
     const double first_begin = elapsed();
-    for (size_t i = 0; i < tried_.size(); ++i) {
+    for (size_t i = 0; i < report_.tried.size(); ++i) {
       const double begin = elapsed();
-      // Four more sets of runs measure pairs and the choices, and compare the whole program.
+      // Four more sets of runs confirm the choices and compare the whole program.
       const double each = i == 0 ? 0 : (begin - first_begin) / static_cast<double>(i);
       if (begin + 5 * each > options_.seconds) {
-        not_tried_ = tried_.size() - i;
-        tried_.resize(i);
-        return say(fmt::format("{} settings are not tried: time is up", not_tried_));
+        report_.not_tried = report_.tried.size() - i;
+        report_.tried.resize(i);
+        return say(fmt::format("{} settings are not tried: time is up", report_.not_tried));
       }
-      const Candidate& candidate = tried_[i];
-      measured_.push_back(measure(candidate.environment(), candidate.text()));
-      const double left =
-          (elapsed() - first_begin) / static_cast<double>(i + 1) * static_cast<double>(tried_.size() - i - 1);
-      say(fmt::format("[{}/{}] {}: {:.1f} s, about {:.0f} s to go", i + 1, tried_.size(), candidate.text(),
-                      elapsed() - begin, std::min(left, options_.seconds - elapsed())));
+      const Candidate& candidate = report_.tried[i];
+      report_.measured.push_back(runs_.measure(candidate.environment(), options_.runs, candidate.text()));
+      for (auto& [parent, search] : report_.searches) note(search, parent, {i}, report_.measured.back());
+      const double left = (elapsed() - first_begin) / static_cast<double>(i + 1) *
+                          static_cast<double>(report_.tried.size() - i - 1);
+      say(fmt::format("[{}/{}] {}: {:.1f} s, about {:.0f} s to go", i + 1, report_.tried.size(),
+                      candidate.text(), elapsed() - begin, std::min(left, options_.seconds - elapsed())));
     }
   }
 
-  // The two best settings of each kernel together, where they are of different kinds.
-  void try_pairs() {
-    if (std::ranges::none_of(choices_, [](const Choice& choice) { return choice.second.has_value(); }))
-      return;
-    keep_pairs(choices_, measure(with_choices(), "the two best settings of each kernel").times);
+  // A kernel without a time was not replaced then.
+  static void note(Search& search, const std::string& parent, const Configuration& configuration,
+                   const Measured& measured) {
+    bool has_time = false;
+    for (const ParentTimes& run : measured.times) {
+      const auto found = run.find(parent);
+      if (found == run.end()) continue;
+      search.measured(configuration, found->second);
+      has_time = true;
+    }
+    if (!has_time) search.failed(configuration);
   }
 
-  // No other setting changes a kernel that is left as it is.
-  [[nodiscard]] std::vector<std::string> keys() const {
-    std::vector<std::string> out;
-    for (const Candidate& candidate : tried_)
-      out.emplace_back(candidate.is_original() ? std::string_view() : candidate.key);
-    return out;
+  // Runs in which each of these kernels has a configuration of its own.
+  void run_with(const std::vector<Choice>& choices, uint32_t runs, const std::string& name) {
+    const Measured measured = runs_.measure(with(choices), runs, name);
+    for (const Choice& choice : choices)
+      note(report_.searches.at(choice.parent), choice.parent, choice.best, measured);
   }
 
-  [[nodiscard]] std::vector<SettingTimes> times() const {
-    std::vector<SettingTimes> out;
-    for (const Measured& measured : measured_) out.push_back(measured.times);
-    return out;
+  // Each run tries other settings together, until the searches are over or time is up.
+  void try_together() {
+    const double begin = elapsed();
+    double each = 0;  // what follows takes about eight sets of runs
+    while (report_.samples < options_.samples && elapsed() + 8 * options_.runs * each <= options_.seconds) {
+      std::vector<Choice> proposed;
+      for (auto& [parent, search] : report_.searches)
+        if (const auto next = search.next()) proposed.push_back({parent, 0, *next, 0});
+      if (proposed.empty()) break;
+      run_with(proposed, 1, "several settings together");
+      ++report_.samples;
+      each = (elapsed() - begin) / static_cast<double>(report_.samples);
+      say(fmt::format(
+          "[{}/{}] several settings together, {:.0f} of {:.0f} s: a launch takes {:.0f} % less at best",
+          report_.samples, options_.samples, elapsed(), options_.seconds, 100 * best_gain()));
+    }
+  }
+
+  // The gain of the kernel that gains the most, as a part of its time at the default.
+  [[nodiscard]] double best_gain() const {
+    double best = 0;
+    for (const auto& [parent, search] : report_.searches) {
+      const auto before = search.middle_ms({});
+      if (before) best = std::max(best, 1 - search.samples().front().ms / *before);
+    }
+    return best;
+  }
+
+  // A single run may have been lucky.
+  void run_fastest_again() {
+    constexpr size_t kFastest = 3;
+    std::map<std::string, std::vector<Sample>> ranked;
+    for (const auto& [parent, search] : report_.searches) ranked[parent] = search.samples();
+    for (size_t rank = 0; rank < kFastest; ++rank) {
+      std::vector<Choice> again;
+      for (const auto& [parent, samples] : ranked) {
+        // Settings that were tried alone have had their runs.
+        if (rank < samples.size() && samples[rank].configuration.size() > 1)
+          again.push_back({parent, 0, samples[rank].configuration, 0});
+      }
+      if (!again.empty()) run_with(again, options_.runs, "the fastest again");
+    }
+  }
+
+  void choose() {
+    for (const auto& [parent, search] : report_.searches) {
+      const double default_ms = *search.middle_ms({});
+      const Sample best = *search.best();
+      const bool is_better = best.ms <= (1 - kLeastGain) * default_ms;
+      report_.choices.push_back({parent, default_ms, is_better ? best.configuration : Configuration(),
+                                 is_better ? best.ms : default_ms});
+    }
+  }
+
+  [[nodiscard]] std::string config_of(const std::vector<Choice>& choices) const {
+    return config_text(choices, report_.tried, fmt::format("{}", fmt::join(options_.command, " ")));
   }
 
   // The file that is asked for may be there, and may be the one in force. So it is written once, at the end.
-  void write_config(const std::string& file) const {
+  [[nodiscard]] std::string config_before() const {
     const char* const given = std::getenv("KLAP_CONFIG");
-    const std::string before = given != nullptr && fs::exists(given) ? read_file(given) : "";
-    write_file(file,
-               config_text(choices_, tried_, fmt::format("{}", fmt::join(options_.command, " ")), before));
+    if (given == nullptr || !fs::exists(given)) return "";
+    return "\n# What was in force before:\n" + read_file(given);
   }
 
-  [[nodiscard]] Environment with_choices() const {
-    write_config(folder_.file("klap.toml"));
-    return {{"KLAP_CONFIG", folder_.file("klap.toml")}};
+  [[nodiscard]] Variables with(const std::vector<Choice>& choices) const {
+    write_file(runs_.file("klap.toml"), config_of(choices) + config_before());
+    return {{"KLAP_CONFIG", runs_.file("klap.toml")}};
+  }
+
+  [[nodiscard]] bool is_original(const Choice& choice) const {
+    return choice.best.size() == 1 && report_.tried[choice.best.front()].is_original();
   }
 
   // Runs with the choices. Kernels that are left have no times there, so they are measured apart.
-  [[nodiscard]] Measured measure_choices() const {
-    Measured chosen = measure(with_choices(), "the best settings together");
-    const auto is_left = [this](const Choice& choice) {
-      return choice.setting && tried_[*choice.setting].is_original();
-    };
-    if (chosen.times.empty() || std::ranges::none_of(choices_, is_left)) return chosen;
-    const Measured originals = measure({{"KLAP_GUARD", "original"}}, "kernels as they are");
-    for (const Choice& choice : choices_) {
-      if (!is_left(choice)) continue;
+  [[nodiscard]] Measured measure_choices() {
+    Measured chosen = runs_.measure(with(report_.choices), options_.runs, "the best settings together");
+    const auto is_left = [this](const Choice& choice) { return is_original(choice); };
+    if (chosen.times.empty() || std::ranges::none_of(report_.choices, is_left)) return chosen;
+    const Measured originals =
+        runs_.measure({{"KLAP_GUARD", "original"}}, options_.runs, "kernels as they are");
+    for (const Choice& choice : report_.choices) {
+      if (!is_original(choice)) continue;
       for (size_t run = 0; run < originals.times.size(); ++run) {
         const auto found = originals.times[run].find(choice.parent);
         if (found != originals.times[run].end()) chosen.times[run].insert(*found);
@@ -302,100 +251,47 @@ class Tuner {
   void confirm_choices() {
     const Measured chosen = measure_choices();
     if (chosen.times.empty()) return give_up_choices(chosen.problem);
-    confirm(choices_, measure({}, "the default again").times, chosen.times);
+    confirm(report_.choices, runs_.measure({}, options_.runs, "the default again").times, chosen.times);
   }
 
   // Runs the whole program with and without the choices, in turns.
   void check_choices() {
-    const Environment with = environment(with_choices());
-    const Environment without = environment({});
+    const Variables tuned = with(report_.choices);
     for (uint32_t i = 0; i <= options_.runs; ++i) {
       for (const bool is_tuned : {false, true}) {
-        const RunOutcome outcome =
-            run_program({options_.command, is_tuned ? with : without, folder_.file("output"), limit_});
-        const std::string problem = check(outcome);
+        const auto [outcome, problem] = runs_.run(is_tuned ? tuned : Variables());
         if (!problem.empty() && is_tuned) return give_up_choices(problem);
-        if (i > 0) (is_tuned ? tuned_seconds_ : default_seconds_).push_back(outcome.seconds);  // 0: builds
+        if (i > 0)  // the first ones may build
+          (is_tuned ? report_.tuned_seconds : report_.default_seconds).push_back(outcome.seconds);
       }
     }
   }
 
   void give_up_choices(const std::string& problem) {
     say(fmt::format("the settings together are wrong ({}), so none is written", problem));
-    for (Choice& choice : choices_) {
-      choice.setting.reset();
-      choice.second.reset();
-    }
+    for (Choice& choice : report_.choices) choice.best.clear();
   }
 
-  [[nodiscard]] bool has_choice() const {
-    return std::ranges::any_of(choices_, [](const Choice& choice) { return choice.setting.has_value(); });
-  }
-
-  void report(const RunOutcome& native, const Measured& defaults) const {
-    if (options_.json) return print_json(to_json(native, defaults));
-    for (const Choice& choice : choices_) {
-      fmt::print("{}: {:.4f} ms a launch", demangle(choice.parent), choice.default_ms);
-      if (choice.setting) {
-        fmt::print(", {:.4f} with {}{} ({:.0f} % less)\n", choice.best_ms, tried_[*choice.setting].text(),
-                   choice.second ? " and " + tried_[*choice.second].text() : "",
-                   100 * (1 - choice.best_ms / choice.default_ms));
-      } else {
-        fmt::print(", which no setting makes {:.0f} % shorter\n", 100 * kLeastGain);
-      }
+  // For later runs of the program, and as a config file where one is asked for. Later runs may launch more,
+  // and CUDA may lose launches. So that a kernel is left as it is stands only in the config file.
+  void write_choices() {
+    if (!options_.out.empty()) write_file(options_.out, config_of(report_.choices) + config_before());
+    std::vector<Choice> kept = report_.choices;
+    std::erase_if(kept, [this](const Choice& choice) { return choice.best.empty() || is_original(choice); });
+    if (kept.empty()) return;
+    if (runs_.tuned_files().empty()) return;
+    const fs::path cache = load_policy({}).cache_dir;
+    const jit::CacheFolder folder = jit::CacheFolder::open(cache);
+    for (const std::string& name : runs_.tuned_files()) {
+      folder.write(name, config_of(kept));
+      report_.kept_in.push_back(cache / name);
     }
-    if (!has_choice()) return fmt::print("No setting is better, so nothing is written\n");
-    fmt::print("The program takes {:.3f} s with these settings, {:.3f} without, {:.3f} natively\n",
-               middle(tuned_seconds_), middle(default_seconds_), native.seconds);
-    fmt::print("written to {}; use it with KLAP_CONFIG={}\n", options_.out, options_.out);
-  }
-
-  [[nodiscard]] nlohmann::json to_json(const RunOutcome& native, const Measured& defaults) const {
-    nlohmann::json settings = nlohmann::json::array(), kernels = nlohmann::json::array();
-    for (size_t i = 0; i < tried_.size(); ++i)
-      settings.push_back({{"key", tried_[i].key},
-                          {"value", tried_[i].value},
-                          {"problem", measured_[i].problem},
-                          {"runs", measured_[i].times}});
-    for (const Choice& choice : choices_) {
-      kernels.push_back({{"name", choice.parent},
-                         {"default_ms", choice.default_ms},
-                         {"best_ms", choice.best_ms},
-                         {"key", nullptr},
-                         {"value", nullptr},
-                         {"second_key", nullptr},
-                         {"second_value", nullptr}});
-      if (!choice.setting) continue;
-      kernels.back()["key"] = tried_[*choice.setting].key;
-      kernels.back()["value"] = tried_[*choice.setting].value;
-      if (!choice.second) continue;
-      kernels.back()["second_key"] = tried_[*choice.second].key;
-      kernels.back()["second_value"] = tried_[*choice.second].value;
-    }
-    return {{"command", options_.command},
-            {"config", has_choice() ? nlohmann::json(options_.out) : nlohmann::json()},
-            {"seconds",
-             {{"all", elapsed()},
-              {"native", native.seconds},
-              {"default", default_seconds_},
-              {"tuned", tuned_seconds_}}},
-            {"default_runs", defaults.times},
-            {"settings", std::move(settings)},
-            {"not_tried", not_tried_},
-            {"kernels", std::move(kernels)}};
   }
 
   const TuneOptions& options_;
-  const std::string library_;
-  const RunFolder folder_;
+  CheckedRuns runs_;
+  TuneReport report_;
   const Clock::time_point begin_ = Clock::now();
-  int expected_code_ = 0;
-  std::chrono::duration<double> limit_{};
-  std::vector<Candidate> tried_;
-  size_t not_tried_ = 0;
-  std::vector<Measured> measured_;  // of those that were tried
-  std::vector<Choice> choices_;
-  std::vector<double> default_seconds_, tuned_seconds_;
 };
 
 }  // namespace

@@ -1,0 +1,137 @@
+#include "klap_ptx/tune/checked_runs.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "support/error.h"
+#include "support/file.h"
+
+namespace klap::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The library that was built or installed with this program.
+std::string find_library(const std::string& given) {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  std::vector<fs::path> places = {here / "../lib/libklap_jit.so", here / "../lib64/libklap_jit.so",
+                                  here / "../lib/x86_64-linux-gnu/libklap_jit.so"};
+  if (!given.empty()) places = {given};
+  for (const fs::path& place : places) {
+    if (fs::exists(place)) return fs::canonical(place);
+  }
+  throw Error(ErrorCode::Io,
+              fmt::format("there is no library at {}", places.front().lexically_normal().string()))
+      .fix("--library PATH of libklap_jit.so");
+}
+
+[[noreturn]] void wrong_with_library(const std::string& problem) {
+  throw Error(ErrorCode::Unsupported, "with the library the program is wrong: " + problem)
+      .fix("run it with KLAP_LOG=info and see what it says");
+}
+
+}  // namespace
+
+void say(const std::string& line) { fmt::print(stderr, "klap-ptx tune: {}\n", line); }
+
+RunFolder::RunFolder() {
+  std::string name = fs::temp_directory_path() / "klap-tune-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr)
+    throw Error(ErrorCode::Io, fmt::format("cannot make a folder in {}", fs::temp_directory_path().string()))
+        .fix("set TMPDIR");
+  path_ = name;
+}
+
+RunFolder::~RunFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+CheckedRuns::CheckedRuns(const TuneOptions& options)
+    : options_(options), library_(find_library(options.library)) {}
+
+RunOutcome CheckedRuns::run_natively() {
+  const RunOutcome outcome = run_program({options_.command, {}, file("output"), {}});
+  limit_ = std::chrono::duration<double>(10 + 10 * outcome.seconds);
+  expected_code_ = outcome.exit_code;
+  const std::string problem = check(outcome);
+  say(fmt::format("natively {:.2f} s, exit code {}{}", outcome.seconds, outcome.exit_code,
+                  problem.empty() ? "" : ", and " + problem));
+  return outcome;
+}
+
+void CheckedRuns::run_first(const RunOutcome& native) {
+  const RunOutcome outcome = run_program({options_.command, environment({}), file("output"), limit_});
+  if (outcome.exit_code == 0 && !outcome.is_killed) expected_code_ = 0;
+  const std::string problem = check(outcome);
+  if (!problem.empty()) wrong_with_library(problem);
+  if (native.exit_code != expected_code_)
+    say(fmt::format("with the library its exit code is {}", expected_code_));
+}
+
+// The reason why a run is wrong; empty if it is right.
+std::string CheckedRuns::check(const RunOutcome& outcome) const {
+  if (outcome.is_killed) return fmt::format("it did not end in {:.0f} s", limit_.count());
+  if (outcome.exit_code != expected_code_)
+    return fmt::format("exit code {} instead of {}", outcome.exit_code, expected_code_);
+  if (options_.check.empty()) return "";
+  const ProgramRun check{{"sh", "-c", options_.check, "sh", file("output")}, {}, file("check"), {}};
+  const int code = run_program(check).exit_code;
+  return code == 0 ? "" : fmt::format("the check ends with {}", code);
+}
+
+// Settings that an earlier tuning found have no say in this one.
+Variables CheckedRuns::environment(const Variables& setting) const {
+  Variables all = setting;
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  all["LD_PRELOAD"] = preloaded != nullptr && *preloaded != '\0' ? library_ + ":" + preloaded : library_;
+  all.try_emplace("KLAP_GUARD", "off");
+  all.try_emplace("KLAP_TUNE", "0");
+  return all;
+}
+
+std::pair<RunOutcome, std::string> CheckedRuns::run(const Variables& setting) const {
+  const RunOutcome outcome = run_program({options_.command, environment(setting), file("output"), limit_});
+  return {outcome, check(outcome)};
+}
+
+Measured CheckedRuns::measure(const Variables& setting, uint32_t runs, const std::string& name) {
+  Variables all = setting;
+  all["KLAP_TIMING"] = "1";
+  all["KLAP_COUNT_CHILDREN"] = "0";
+  all["KLAP_STATS"] = file("stats.json");
+  Measured measured;
+  for (uint32_t i = 0; i < runs; ++i) {
+    fs::remove(file("stats.json"));
+    measured.problem = run(all).second;
+    if (!measured.problem.empty()) {
+      say(fmt::format("{}: dropped, {}", name, measured.problem));
+      measured.times.clear();
+      break;
+    }
+    measured.times.push_back(read_statistics());
+  }
+  return measured;
+}
+
+ParentTimes CheckedRuns::read_statistics() {
+  ParentTimes times;
+  if (!fs::exists(file("stats.json"))) return times;
+  const auto stats = nlohmann::json::parse(read_file(file("stats.json")), nullptr, false);
+  if (stats.is_discarded()) return times;
+  tuned_files_.clear();
+  for (const nlohmann::json& module : stats["modules"])
+    if (const std::string name = module.value("tuned_file", ""); !name.empty()) tuned_files_.push_back(name);
+  if (!stats["gpu_ms"].is_object()) return times;
+  const nlohmann::json& gpu = stats["gpu_ms"];
+  for (const auto& [parent, launches] : gpu["launches"].items()) {
+    const double ms = gpu["parents"].value(parent, 0.0) + gpu["consumers"].value(parent, 0.0);
+    if (launches.get<double>() > 0) times[parent] = ms / launches.get<double>();
+  }
+  return times;
+}
+
+}  // namespace klap::tool

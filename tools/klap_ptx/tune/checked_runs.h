@@ -1,0 +1,71 @@
+// Runs of the program that is tuned: natively, and with the library and some settings. Each run is checked.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "klap_ptx/commands.h"
+#include "klap_ptx/tune/choice.h"
+#include "klap_ptx/tune/program_run.h"
+
+namespace klap::tool {
+
+// A folder for what runs write, removed at the end.
+class RunFolder {
+ public:
+  // Throws Error(Io) if there is no place for it.
+  RunFolder();
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Measured {
+  SettingTimes times;   // of each run
+  std::string problem;  // of the run that was wrong, then there are no times
+};
+
+using Variables = std::map<std::string, std::string>;
+
+class CheckedRuns {
+ public:
+  // Throws Error(Io) if the library is not there. `options` outlives this.
+  explicit CheckedRuns(const TuneOptions& options);
+
+  // A program may be wrong natively: CUDA loses launches, which the library does not.
+  RunOutcome run_natively();
+  // The first run with the library, which builds what it runs. Its exit code is right if it is that of a
+  // native run, or 0. Throws Error(Unsupported) if the run is wrong.
+  void run_first(const RunOutcome& native);
+  // So many runs with these variables, which have that name in messages. They end with the first wrong one.
+  [[nodiscard]] Measured measure(const Variables& setting, uint32_t runs, const std::string& name);
+  // One run whose kernels are not timed, with what is wrong with it.
+  [[nodiscard]] std::pair<RunOutcome, std::string> run(const Variables& setting) const;
+
+  [[nodiscard]] std::string file(const char* name) const { return folder_.file(name); }
+  // Where the library looks for what is tuned, as the last measured run told: one file for each module.
+  [[nodiscard]] const std::vector<std::string>& tuned_files() const { return tuned_files_; }
+
+ private:
+  [[nodiscard]] Variables environment(const Variables& setting) const;
+  [[nodiscard]] std::string check(const RunOutcome& outcome) const;
+  ParentTimes read_statistics();
+
+  const TuneOptions& options_;
+  const std::string library_;
+  const RunFolder folder_;
+  int expected_code_ = 0;
+  std::chrono::duration<double> limit_{};
+  std::vector<std::string> tuned_files_;
+};
+
+// Progress, on standard error.
+void say(const std::string& line);
+
+}  // namespace klap::tool

@@ -1,0 +1,34 @@
+// The report of klap-ptx tune, for people and as JSON.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "klap_ptx/tune/checked_runs.h"
+#include "klap_ptx/tune/choice.h"
+#include "klap_ptx/tune/search.h"
+
+namespace klap::tool {
+
+struct TuneReport {
+  const TuneOptions* options = nullptr;
+  std::vector<Candidate> tried;
+  size_t not_tried = 0;            // candidates for which there was no time
+  std::vector<Measured> measured;  // of each candidate that was tried, alone
+  size_t samples = 0;              // runs with several candidates together
+  std::vector<Choice> choices;
+  std::map<std::string, Search> searches;  // by parent
+  double native_seconds = 0, seconds = 0;  // of the native run, and of all
+  std::vector<double> default_seconds, tuned_seconds;
+  SettingTimes default_runs;
+  std::vector<std::string> kept_in;  // files that later runs of the program read
+
+  [[nodiscard]] bool has_choice() const;
+};
+
+void print_report(const TuneReport& report);
+nlohmann::json to_json(const TuneReport& report);
+
+}  // namespace klap::tool

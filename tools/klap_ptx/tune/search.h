@@ -1,0 +1,54 @@
+// Which configurations of a kernel to try next, from the times of those that were tried.
+//
+// Some are drawn at random first, since a model learns from what differs in many ways. Then a model
+// (time_model.h) of all times so far names the one that it expects to be the fastest, and every fourth is
+// drawn again, so that a wrong model finds out. The search is over when the model's choices no longer win.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "klap_ptx/tune/candidates.h"
+#include "klap_ptx/tune/time_model.h"
+
+namespace klap::tool {
+
+class Search {
+ public:
+  // `tried` outlives the search.
+  explicit Search(const std::vector<Candidate>& tried) : tried_(tried) {}
+
+  // A time of a launch, in milliseconds. One configuration may have several.
+  void measured(const Configuration& configuration, double ms);
+  // A run with it was wrong: it is neither proposed again nor among the best.
+  void failed(const Configuration& configuration);
+
+  // Nothing: no other is expected to be better, or there is no other.
+  std::optional<Configuration> next();
+
+  // The middle of its times; nothing if it has none or failed.
+  [[nodiscard]] std::optional<double> middle_ms(const Configuration& configuration) const;
+  // All configurations with times, the fastest first.
+  [[nodiscard]] std::vector<Sample> samples() const;
+  // The one with the fewest settings of those that are about as fast as the fastest; nothing without times.
+  [[nodiscard]] std::optional<Sample> best() const;
+
+ private:
+  [[nodiscard]] bool is_known(const Configuration& configuration) const;
+  [[nodiscard]] Configuration draw();
+  [[nodiscard]] std::optional<Configuration> draw_unknown();
+  [[nodiscard]] std::optional<Configuration> most_promising();
+
+  const std::vector<Candidate>& tried_;
+  std::map<Configuration, std::vector<double>> times_;
+  std::set<Configuration> failed_;
+  std::mt19937 random_{1};
+  size_t proposed_ = 0;
+  double gained_at_ = 0;  // the best time when a proposal of the model had made it shorter, or the first one
+  size_t without_gain_ = 0;  // proposals of the model since then
+};
+
+}  // namespace klap::tool
