@@ -140,8 +140,11 @@ void GuardChoice::original_took(double ms) {
     own_.lost_ms += lost;
     return decide_by_first(times);
   }
-  // This may be as long as setting up takes, which was not known before.
-  set_up_ms_ += lost;
+  // CUDA's set-up was not known before, and no later trial pays for it. The launches are like those of later
+  // trials.
+  const double by_launches = std::min(lost, launches_ms());
+  own_.lost_ms += by_launches;
+  set_up_ms_ += lost - by_launches;
 }
 
 // A told decision is given up if the times that it came from are not true here.
@@ -181,9 +184,12 @@ bool GuardChoice::knows_variant(const GuardTimes& times) const {
 
 bool GuardChoice::may_try_original(const GuardTimes& times) const {
   const Samples& known = has_run_original_ ? times.original.later : times.original.first;
-  const double costs = known.empty() ? static_cast<double>(std::max<uint64_t>(children(), 1)) * kLaunchMs
-                                     : added_ms(known.best(), variant_ms());
-  return may_lose(costs, times);
+  return may_lose(known.empty() ? launches_ms() : added_ms(known.best(), variant_ms()), times);
+}
+
+// The most that CUDA takes to launch the children from the device.
+double GuardChoice::launches_ms() const {
+  return static_cast<double>(std::max<uint64_t>(children(), 1)) * kLaunchMs;
 }
 
 // True if so much more, and a measurement, may be lost by trying. Where no time is known, there must be one

@@ -4,8 +4,9 @@
 // measured, and the faster one runs from then on. To try the original costs time if it is slower: as long as
 // CUDA needs to launch the children from the device. It is tried only when that is less than a few percent of
 // the time that all launches so far took. So a variant that saves much is never given up for a trial, and no
-// program loses more than that, but for the first trial, in which CUDA sets up its device runtime. Both are
-// measured again now and then, because the data may have changed.
+// program loses more than that, but for the time in which CUDA sets up its device runtime at the first trial,
+// and for what that trial's children do, which is not known before. Both are measured again now and then,
+// because the data may have changed.
 //
 // Processes go on where earlier ones ended (guard_profile.h). If these know both times, the faster form runs
 // from the first launch on. If not, their time counts, too, when a trial is weighed against the time so far.
@@ -76,6 +77,7 @@ class GuardChoice {
  private:
   [[nodiscard]] GuardTimes all() const;
   [[nodiscard]] bool is_launched_rarely() const;
+  [[nodiscard]] double launches_ms() const;
   [[nodiscard]] bool may_try_original(const GuardTimes& times) const;
   [[nodiscard]] bool may_lose(double ms, const GuardTimes& times) const;
   [[nodiscard]] bool knows_variant(const GuardTimes& times) const;
@@ -94,7 +96,7 @@ class GuardChoice {
   // choice by a few times of short kernels may be wrong, and then twice as late each time.
   uint64_t measured_again_after_ = 125;
   uint64_t since_decision_ = 0, trials_ = 0;
-  double set_up_ms_ = 0;  // lost in the first trial, which later launches need no longer pay
+  double set_up_ms_ = 0;  // lost in the first trial beyond its launches, which later trials need not pay
   bool is_measuring_ = false, is_decided_ = false, takes_original_ = false;
   bool is_kept_ = false;   // there are later runs
   bool is_told_ = false;   // by earlier runs
