@@ -176,6 +176,24 @@ TEST_F(TemporaryFolder, EnvironmentBeatsTheFileAndTheFileBeatsTheDefault) {
   EXPECT_EQ(granularity_of(both, kParent), Granularity::None);
 }
 
+TEST(Tuned, GivesWayToTheWholeFile) {
+  const auto tuned = [](Config config) {
+    const std::string text =
+        "[defaults]\nlauncher = \"device\"\n[[kernel]]\nname = \"_Z6parentPii\"\n"
+        "granularity = \"block\"\n";
+    EXPECT_TRUE(apply_tuned_text(config, text, "test.tuned").empty());
+    return config;
+  };
+  const Config alone = tuned(from_text(""));
+  EXPECT_EQ(granularity_of(alone, kParent), Granularity::Block);
+  EXPECT_EQ(granularity_of(alone, "_Z5otherv"), Granularity::Auto);
+  EXPECT_EQ(launcher_of(alone, kParent), Launcher::Auto) << "only what it says of kernels";
+  EXPECT_EQ(granularity_of(tuned(from_text("[defaults]\ngranularity = \"warp\"\n")), kParent),
+            Granularity::Warp);
+  EXPECT_EQ(granularity_of(tuned(from_text("[[kernel]]\nname = \"*\"\ngranularity = \"grid\"\n")), kParent),
+            Granularity::Grid);
+}
+
 TEST_F(TemporaryFolder, MissingConfigFileIsOneProblem) {
   const std::string file = (folder_ / "absent.toml").string();
   const Config config = from_environment({{"KLAP_CONFIG", file}});

@@ -72,13 +72,23 @@ std::array<std::string, 2> two_values(const Setting& setting) {
 // Settings that leave the code as it is: how much memory queues have, and where things are written to. One
 // that is new counts as changing code until it is entered here.
 bool changes_no_code(const Setting& setting) {
-  static const std::set<std::string_view> names = {
-      "pool_bytes",     "total_bytes",         "concurrency",
-      "pool",           "KLAP_CONFIG",         "KLAP_LOG",
-      "KLAP_LOG_FILE",  "KLAP_DISABLE",        "KLAP_DUMP_DIR",
-      "KLAP_STATS",     "KLAP_COUNT_CHILDREN", "KLAP_TIMING",
-      "KLAP_CACHE_DIR", "KLAP_CACHE_MAX_SIZE", "KLAP_CACHE_DISABLE",
-      "KLAP_GUARD"};
+  static const std::set<std::string_view> names = {"pool_bytes",
+                                                   "total_bytes",
+                                                   "concurrency",
+                                                   "pool",
+                                                   "KLAP_CONFIG",
+                                                   "KLAP_LOG",
+                                                   "KLAP_LOG_FILE",
+                                                   "KLAP_DISABLE",
+                                                   "KLAP_DUMP_DIR",
+                                                   "KLAP_STATS",
+                                                   "KLAP_COUNT_CHILDREN",
+                                                   "KLAP_TIMING",
+                                                   "KLAP_CACHE_DIR",
+                                                   "KLAP_CACHE_MAX_SIZE",
+                                                   "KLAP_CACHE_DISABLE",
+                                                   "KLAP_GUARD",
+                                                   "KLAP_TUNE"};
   return names.contains(setting.key.empty() ? setting.variable : setting.key);
 }
 
@@ -124,6 +134,23 @@ TEST(Keys, TwoValuesOfEverySettingGiveTwoKeysInBothCaches) {
       expect_keys(setting, from_file(table, setting, one), from_file(table, setting, two), table);
     }
   }
+}
+
+Config from_tuning(const std::string& line) {
+  Config config = settings::load_config([](const char*) -> const char* { return nullptr; });
+  const std::string text = "[[kernel]]\nname = \"parent\"\n" + line + "\n";
+  EXPECT_TRUE(settings::apply_tuned_text(config, text, "test.tuned").empty());
+  return config;
+}
+
+// As in a config file, but who asks for a value is in the remarks, which are kept with the code.
+TEST(Keys, TunedSettingsGiveOtherKeys) {
+  const Setting& setting = *settings::find_key(Section::Kernel, "threshold");
+  const Config none = from_tuning(""), one = from_tuning("threshold = 16"),
+               two = from_tuning("threshold = 64");
+  expect_keys(setting, none, one, "tuned");
+  expect_keys(setting, one, two, "tuned");
+  expect_keys(setting, one, from_file("[[kernel]]\nname = \"parent\"\n", setting, "16"), "a file");
 }
 
 // Not every caller says what its settings are as a text.
