@@ -8,6 +8,13 @@ static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* 
   return value;
 }
 
+// Loads what a thread of the same block has stored. The first-level cache may serve it.
+static __device__ __forceinline__ unsigned int load_in_block(const unsigned int* address) {
+  unsigned int value;
+  asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
 static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
   unsigned long long value;
   asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
@@ -24,6 +31,10 @@ static __device__ __forceinline__ void acquire(const unsigned long long* word) {
 static __device__ __forceinline__ void acquire(const unsigned int* word) {
   [[maybe_unused]] unsigned int value;
   asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+}
+
+static __device__ __forceinline__ void store_relaxed(unsigned int* address, unsigned int value) {
+  asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(address), "r"(value) : "memory");
 }
 
 static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {

@@ -48,8 +48,8 @@ extern "C" __device__ KlapGridQueued __klap_grid_create_event(KlapWorkQueue* que
   const unsigned int link = find_record(place);
   if (link == 0) return {last, kMemoryAllocation};
   KlapGridEvent* const event = reinterpret_cast<KlapGridEvent*>(place.at(link));
-  event->state = 0;
-  event->kind = KLAP_GRID_EVENT;
+  store_relaxed(&event->state, 0ull);
+  store_relaxed(&event->kind, KLAP_GRID_EVENT);
   *handle = reinterpret_cast<unsigned long long>(event);
   return {last, kSuccess};
 }

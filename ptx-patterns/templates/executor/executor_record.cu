@@ -113,7 +113,10 @@ static __device__ __forceinline__ Object* object_of(const Place& place, unsigned
   const unsigned int in_part = unit_in_part(place.queue->places, unit, kUnits);
   if (in_part >= place.queue->record_capacity * kUnits || in_part % kUnits != 0) return nullptr;
   Object* const object = reinterpret_cast<Object*>(place.arrays.records + offset);
-  return object->kind == kind ? object : nullptr;
+  // A handle may come from another thread by a shuffle, which orders no memory. So a load may find what was
+  // there before, but an atomic finds the newest value.
+  if (load_in_block(&object->kind) == kind) return object;
+  return add_global(&object->kind, 0u) == kind ? object : nullptr;
 }
 
 static __device__ __forceinline__ KlapGridStream* stream_of(const Place& place, unsigned long long handle) {
@@ -414,8 +417,8 @@ extern "C" __device__ unsigned int __klap_grid_create_stream(KlapWorkQueue* queu
   const unsigned int link = find_record(place);
   if (link == 0) return kMemoryAllocation;
   KlapGridStream* const stream = reinterpret_cast<KlapGridStream*>(place.at(link));
-  stream->last = 0;
-  stream->kind = KLAP_GRID_STREAM;
+  store_relaxed(&stream->last, 0u);
+  store_relaxed(&stream->kind, KLAP_GRID_STREAM);
   *handle = reinterpret_cast<unsigned long long>(stream);
   return kSuccess;
 }

@@ -16,6 +16,8 @@ __global__ void add(int* sum, int value) {
   if (threadIdx.x == 0) *sum += value;
 }
 
+__global__ void add_one(int* sum) { atomicAdd(sum, 1); }
+
 __device__ cudaStream_t created() {
   cudaStream_t stream = nullptr;
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -27,6 +29,12 @@ extern "C" __global__ void one_launch_parent(int* cells) {
   cudaStream_t stream = created();
   set<<<1, 32, 0, stream>>>(cells + t, t + 3);
   cudaStreamDestroy(stream);
+}
+// A shuffle hands on the stream, and orders no memory.
+extern "C" __global__ void handed_on_parent(int* sum) {
+  cudaStream_t stream = created();
+  stream = reinterpret_cast<cudaStream_t>(__shfl_sync(~0U, reinterpret_cast<unsigned long long>(stream), 3));
+  if (threadIdx.x == 0) add_one<<<1, 1, 0, stream>>>(sum);
 }
 // Everything that a program can ask of what the calls return.
 extern "C" __global__ void asking_parent(int* cells, int* answers) {
@@ -197,6 +205,12 @@ KLAP_CASE(own_stream, "a launch into a thread's own stream is lost") {
   c.rewritten("one_launch_parent");
   c.by_warp("stream-unsupported");
 }
+KLAP_CASE(own_stream_of_another_lane, "a launch into a stream that another lane has just created is lost") {
+  const auto sum = c.buffer("sum", std::vector<int>{0}, std::vector<int>{40});
+  for (int i = 0; i < 5; ++i) c.launch("handed_on_parent", {8, 1, 1}, {32, 1, 1}, c.address(sum));
+  c.rewritten("handed_on_parent");
+}
+
 KLAP_CASE(own_stream_answers, "creating or destroying a stream returns something else") {
   c.contract(
       "A thread may create streams and launch into them; calls that create and destroy them return no error.",
