@@ -37,16 +37,36 @@ std::optional<Expr> next_of(const Expr& value, Sign sign) {
   return Expr::constant((*constant + 1) & mask(value->bits), value->bits);
 }
 
-// Made of the thread's place in the child alone, by sums of positive multiples: it is not negative. (A
-// grid has fewer than 2^31 threads in a row: more could not tell themselves apart by 32 bits.)
+// The most of a term that is a positive multiple of the thread's place in the child; nothing for others. For
+// the block's number in a row times no more than a block's threads it is 2^31: a grid has fewer threads in a
+// row, as more could not tell themselves apart by 32 bits.
+std::optional<Wide> most_of_place(const Term& term, uint32_t bits) {
+  constexpr uint64_t kMostThreads = 1024;
+  constexpr Wide kMostInRow = Wide{1} << 31;
+  Wide most = as_signed(term.coefficient, bits);
+  if (most < 0) return std::nullopt;
+  for (const Expr& factor : term.factors) {
+    const bool is_thread = factor->kind == ExprKind::Opaque && factor->name.starts_with("#tid");
+    const bool is_block = factor->kind == ExprKind::Opaque && factor->name.starts_with("#ctaid");
+    if (!is_thread && !is_block) return std::nullopt;
+    if (is_block && term.factors.size() == 1 && term.coefficient <= kMostThreads)
+      return std::min(most * wide_bound(factor->range, Sign::Unsigned, true), kMostInRow - kMostThreads);
+    most *= wide_bound(factor->range, Sign::Unsigned, true);
+    if (most > kMostInRow) return std::nullopt;
+  }
+  return most;
+}
+
+// Made of the thread's place in the child alone, by sums of positive multiples that do not wrap around: it is
+// not negative.
 bool is_place_in_child(const Expr& e) {
-  return std::ranges::all_of(terms_of(e), [&](const Term& term) {
-    const bool is_negative = term.coefficient >> (e->bits - 1) != 0;
-    return !is_negative && std::ranges::all_of(term.factors, [](const Expr& factor) {
-      return factor->kind == ExprKind::Opaque &&
-             (factor->name.starts_with("#tid") || factor->name.starts_with("#ctaid"));
-    });
-  });
+  Wide most = 0;
+  for (const Term& term : terms_of(e)) {
+    const auto of_term = most_of_place(term, e->bits);
+    if (!of_term) return false;
+    most += *of_term;
+  }
+  return most < Wide{1} << (e->bits - 1);
 }
 
 }  // namespace

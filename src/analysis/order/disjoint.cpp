@@ -184,12 +184,40 @@ class Splitter {
     return are_near(coefficient, out_.most_distance);
   }
 
-  // Two launches' keys differ by less. (Constants beside the keys differ by less than one factor, or
-  // least_distance() is not positive.)
+  // Two launches' keys differ by less, once they are widened. (Constants beside the keys differ by less than
+  // one factor, or least_distance() is not positive.)
   [[nodiscard]] Wide most_distance(uint32_t bits) const {
     const Wide factor = magnitude(out_.inner_factor);
-    if (key_.most != 0) return factor * (static_cast<Wide>(key_.most) + 1);
+    const bool may_wrap = bits < 64 && !is_place_in_row(out_.inner_base);
+    if (key_.most != 0 && !may_wrap) return factor * (static_cast<Wide>(key_.most) + 1);
     return bits < 64 ? Wide{1} << bits : kMostCounted;
+  }
+
+  // True for the number of the first thread of the parent's block, counted along a row of its grid, and for
+  // small numbers: with what lies within a block beside them, no 32 bits wrap around. (A grid has fewer than
+  // 2^31 threads in a row, as more could not tell themselves apart by 32 bits.)
+  static bool is_place_in_row(const Expr& base) {
+    constexpr uint64_t kMostThreads = 1024;
+    if (base->bits < 32) return false;
+    size_t blocks = 0;
+    for (const Term& term : terms_of(base)) {
+      if (as_signed(term.coefficient, base->bits) < 0) return false;
+      bool has_block = false, has_extent = false;
+      for (const Expr& factor : term.factors) {
+        const bool is_special = factor->kind == ExprKind::Special;
+        if (is_special && factor->name.starts_with("ctaid.") && !has_block) {
+          has_block = true;
+        } else if (is_special && factor->name.starts_with("ntid.") && !has_extent) {
+          has_extent = true;
+        } else {
+          return false;
+        }
+      }
+      if (!has_block && (has_extent || term.coefficient > kMostThreads)) return false;
+      if (has_block && term.coefficient > (has_extent ? 1 : kMostThreads)) return false;
+      blocks += has_block ? 1 : 0;
+    }
+    return blocks <= 1;
   }
 
   // base + factor * key + rest

@@ -8,7 +8,8 @@
 // positive constants to one word are different.
 //
 // Sums of 32 bits that may wrap are widened before they are scaled. The argument holds for them as well. Keys
-// are close to each other, so their difference is either small and not 0, or almost 2^32.
+// are close to each other, so their difference is either small and not 0, or almost 2^32. So many steps must
+// not come around to the address where they began.
 //
 // The step may be a value that is not constant (rows of n elements). Then a comparison before each access
 // must bound the rest by the same value.
