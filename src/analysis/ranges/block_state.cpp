@@ -45,6 +45,7 @@ HeldValue BlockState::read(uint32_t t, uint32_t i, const std::string& word, uint
   if (word.starts_with("0f") || word.starts_with("0d"))
     return {Expr::constant(std::stoull(word.substr(2), nullptr, 16), bits), {}, {}};
   if (const auto literal = literal_of(word)) return {Expr::constant(*literal, bits), {}, {}};
+  if (ambiguous_.contains(word)) throw refused(i, "names one of several variables: " + word);
   if (variables_.contains(word) || is_variable(word)) return {Expr::address(word, bits), {}, {}};
   throw refused(i, "has an operand that is not known: " + word);
 }
@@ -98,10 +99,11 @@ std::optional<uint64_t> BlockState::special_register(uint32_t t, const std::stri
   return std::nullopt;
 }
 
-std::map<std::string, uint32_t, std::less<>> BlockState::shared_variables() const {
+std::map<std::string, uint32_t, std::less<>> BlockState::shared_variables() {
   std::map<std::string, uint32_t, std::less<>> out;
   const auto add = [&](ptx::TokenRange declaration) {
-    if (const auto variable = read_shared_variable(m_, declaration)) out[variable->name] = variable->bytes;
+    const auto variable = read_shared_variable(m_, declaration);
+    if (variable && !out.emplace(variable->name, variable->bytes).second) ambiguous_.insert(variable->name);
   };
   for (const ptx::Variable& variable : m_.variables) {
     if (variable.space == ".shared" && !variable.declaration.empty() && variable.range == 0)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -80,6 +81,7 @@ class BlockState {
   const ControlFlow& flow_;
   const EndRun run_;
   BlockEffects* effects_;                                         // null where the block only adds
+  std::set<std::string, std::less<>> ambiguous_;                  // names that several shared variables have
   const std::map<std::string, uint32_t, std::less<>> variables_;  // shared ones, with their bytes
   std::vector<BlockThread> threads_;
   std::vector<SumOf> sums_;
@@ -93,7 +95,7 @@ class BlockState {
   // The block is the only one, and has one row.
   [[nodiscard]] std::optional<uint64_t> special_register(uint32_t t, const std::string& name) const;
   // The shared variables of a known size that the kernel may name, with their bytes.
-  [[nodiscard]] std::map<std::string, uint32_t, std::less<>> shared_variables() const;
+  [[nodiscard]] std::map<std::string, uint32_t, std::less<>> shared_variables();
 };
 
 }  // namespace klap::analysis

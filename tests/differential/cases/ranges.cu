@@ -247,6 +247,38 @@ extern "C" __global__ void ranges_in_one_array_parent(int* x, const int* first, 
   sum_up<int><<<1, 64, 0, cudaStreamFireAndForget>>>(x, first[t], first[t + 1], x + end + t);
 }
 
+// Two variables of one name, each in a scope of its own. All of the second one stays 7.
+__device__ __forceinline__ unsigned first_variable() {
+  unsigned at;
+  asm volatile("{ .shared .align 4 .b8 same[512]; mov.u32 %0, same; }" : "=r"(at));
+  return at;
+}
+__device__ __forceinline__ unsigned second_variable() {
+  unsigned at;
+  asm volatile("{ .shared .align 4 .b8 same[512]; mov.u32 %0, same; }" : "=r"(at));
+  return at;
+}
+__device__ __forceinline__ void store_shared(unsigned at, int value) {
+  asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(value) : "memory");
+}
+__global__ void sum_beside(const int* x, int begin, int end, int* out) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e];
+  const unsigned first = first_variable(), second = second_variable();
+  store_shared(second + 4 * threadIdx.x, 7);
+  __syncthreads();
+  store_shared(first + 4 * threadIdx.x, mine);
+  __syncthreads();
+  int found;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(found) : "r"(second + 4 * threadIdx.x) : "memory");
+  atomicAdd(out, found);
+}
+extern "C" __global__ void ranges_of_one_name_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_beside<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
+}
+
 #else
 
 #include <algorithm>
@@ -379,6 +411,10 @@ KLAP_CASE(ranges_below_zero, "a range that begins below 0 is cut at the wrong pl
   const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), added<int>(kThreads, own, sum_of));
   c.launch("ranges_below_zero_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums), 1300);
   c.rewritten("ranges_below_zero_parent");
+}
+
+KLAP_CASE(ranges_of_one_name, "two variables of one name are taken for one") {
+  summed(c, "ranges_of_one_name_parent", kThreads, own, [](int) { return 7 * 64; });
 }
 
 KLAP_CASE(ranges_in_one_array, "a part reads what another part adds to") {
