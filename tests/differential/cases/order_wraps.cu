@@ -45,6 +45,7 @@ KLAP_CASE(order_wraps_in_guard, "rows overlap that a comparison seems to keep ap
   const auto cells = c.buffer("cells", std::vector<int>(kCells), after);
   c.launch("wraps_in_guard_parent", {1, 1, 1}, {32, 1, 1}, c.address(cells));
   c.rewritten("wraps_in_guard_parent");
+  c.by_warp("order-kept");
 }
 
 KLAP_CASE(order_wraps_in_step, "rows overlap whose distance comes around") {
@@ -58,6 +59,7 @@ KLAP_CASE(order_wraps_in_step, "rows overlap whose distance comes around") {
   const auto cells = c.buffer("cells", std::vector<int>(64), after);
   c.launch("wraps_in_step_parent", {1, 1, 1}, {2, 1, 1}, c.address(cells), kFirst);
   c.rewritten("wraps_in_step_parent");
+  c.by_warp("order-kept");
 }
 
 #endif
