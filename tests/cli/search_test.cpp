@@ -63,6 +63,7 @@ TEST(TuneSearch, EndsIfNothingHelps) {
   Search search(tried());
   const auto worse_with_each = [](const Configuration& c) { return 1 + 0.1 * static_cast<double>(c.size()); };
   EXPECT_LT(run(search, worse_with_each), 30u);
+  EXPECT_EQ(search.next(), std::nullopt) << "it stays over";
   EXPECT_TRUE(search.samples().front().configuration.empty());
 }
 

@@ -119,6 +119,11 @@ TEST_F(Tune, KeepsTheBestForLaterRuns) {
   const Result listed = klap_ptx({"cache", "ls"}, emulator());
   EXPECT_THAT(listed.out, HasSubstr("tuned settings for"));
   EXPECT_THAT(listed.out, HasSubstr("1 programs tuned"));
+  is_set_.insert(is_set_.end(), {"KLAP_THRESHOLD=auto", "KLAP_PROMOTION=auto"});  // so nothing is tried
+  EXPECT_EQ(tune({"--json"}, micro_).json()["kept_in"], json::array());
+  EXPECT_FALSE(is_tuned("KLAP_TUNE=1")) << "the newest tuning counts";
+  EXPECT_EQ(klap_ptx({"cache", "ls", "--json"}, emulator()).json()["tuned"], json::array());
+  write(report["kept_in"][0].get<std::string>().substr(path("").size()), "[[kernel]]\nname = \"a\"\n");
   EXPECT_EQ(klap_ptx({"cache", "clear", "--json"}, emulator()).json()["tuned_removed"], 1);
   EXPECT_FALSE(is_tuned("KLAP_TUNE=1"));
 }

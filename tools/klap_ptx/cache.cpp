@@ -45,14 +45,18 @@ json describe(const jit::CacheFolder& folder, const jit::CachedFile& file) {
   return entry;
 }
 
+// Whether the file is of no use, which is printed then.
+bool is_damaged(const json& entry) {
+  if (entry["state"] != "damaged") return false;
+  fmt::print("damaged: {}\n", entry["problem"].get<std::string>());
+  return true;
+}
+
 void print_entry(const json& entry) {
   const auto used = fmt::localtime(static_cast<std::time_t>(entry["used"].get<int64_t>()));
   fmt::print("{}  {:>9} bytes  used {:%Y-%m-%d %H:%M:%S}  ", entry["file"].get<std::string>(),
              entry["bytes"].get<uint64_t>(), used);
-  if (entry["state"] == "damaged") {
-    fmt::print("damaged: {}\n", entry["problem"].get<std::string>());
-    return;
-  }
+  if (is_damaged(entry)) return;
   std::string kernels;
   for (const json& parent : entry["rewritten"]) kernels += " " + parent.get<std::string>();
   fmt::print("sm {} {}\n", entry["sm"].get<uint32_t>(), kernels.empty() ? " nothing to rewrite" : kernels);
@@ -86,10 +90,7 @@ json describe_profile(const jit::CacheFolder& folder, const jit::CachedFile& fil
 
 void print_profile(const json& entry) {
   fmt::print("{}  {:>9} bytes  ", entry["file"].get<std::string>(), entry["bytes"].get<uint64_t>());
-  if (entry["state"] == "damaged") {
-    fmt::print("damaged: {}\n", entry["problem"].get<std::string>());
-    return;
-  }
+  if (is_damaged(entry)) return;
   fmt::print("times of earlier runs\n");
   for (const json& of : entry["measured"]) {
     fmt::print("  {}: variant {:.4f} ms, original {:.4f} ms, choice {}, {} launches in {} runs\n",
@@ -117,10 +118,7 @@ json describe_tuned(const jit::CacheFolder& folder, const jit::CachedFile& file)
 
 void print_tuned(const json& entry) {
   fmt::print("{}  {:>9} bytes  ", entry["file"].get<std::string>(), entry["bytes"].get<uint64_t>());
-  if (entry["state"] == "damaged") {
-    fmt::print("damaged: {}\n", entry["problem"].get<std::string>());
-    return;
-  }
+  if (is_damaged(entry)) return;
   std::string kernels;
   for (const json& kernel : entry["kernels"]) kernels += " " + kernel.get<std::string>();
   fmt::print("tuned settings for{}\n", kernels.empty() ? " no kernel" : kernels);

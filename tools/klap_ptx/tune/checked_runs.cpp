@@ -28,12 +28,12 @@ std::string find_library(const std::string& given) {
       .fix("--library PATH of libklap_jit.so");
 }
 
-[[noreturn]] void wrong_with_library(const std::string& problem) {
+}  // namespace
+
+void wrong_with_library(const std::string& problem) {
   throw Error(ErrorCode::Unsupported, "with the library the program is wrong: " + problem)
       .fix("run it with KLAP_LOG=info and see what it says");
 }
-
-}  // namespace
 
 void say(const std::string& line) { fmt::print(stderr, "klap-ptx tune: {}\n", line); }
 

@@ -49,7 +49,7 @@ class CheckedRuns {
   [[nodiscard]] std::pair<RunOutcome, std::string> run(const Variables& setting) const;
 
   [[nodiscard]] std::string file(const char* name) const { return folder_.file(name); }
-  // Where the library looks for what is tuned, as the last measured run told: one file for each module.
+  // The library looks for tuned settings in these files, one for each module. The last measured run told.
   [[nodiscard]] const std::vector<std::string>& tuned_files() const { return tuned_files_; }
 
  private:
@@ -64,6 +64,9 @@ class CheckedRuns {
   std::chrono::duration<double> limit_{};
   std::vector<std::string> tuned_files_;
 };
+
+// Throws Error(Unsupported).
+[[noreturn]] void wrong_with_library(const std::string& problem);
 
 // Progress, on standard error.
 void say(const std::string& line);

@@ -102,6 +102,12 @@ std::optional<Configuration> Search::most_promising() {
 }
 
 std::optional<Configuration> Search::next() {
+  const auto proposed = is_over_ ? std::nullopt : propose();
+  is_over_ = !proposed;
+  return proposed;
+}
+
+std::optional<Configuration> Search::propose() {
   const size_t number = proposed_++;
   if (number < kDrawnFirst || (number - kDrawnFirst) % kDrawnEach == kDrawnEach - 1) return draw_unknown();
   const std::vector<Sample> so_far = samples();

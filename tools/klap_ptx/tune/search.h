@@ -26,7 +26,7 @@ class Search {
   // A run with it was wrong: it is neither proposed again nor among the best.
   void failed(const Configuration& configuration);
 
-  // Nothing: no other is expected to be better, or there is no other.
+  // Nothing, from then on: no other is expected to be better, or there is no other.
   std::optional<Configuration> next();
 
   // The middle of its times; nothing if it has none or failed.
@@ -37,6 +37,7 @@ class Search {
   [[nodiscard]] std::optional<Sample> best() const;
 
  private:
+  [[nodiscard]] std::optional<Configuration> propose();
   [[nodiscard]] bool is_known(const Configuration& configuration) const;
   [[nodiscard]] Configuration draw();
   [[nodiscard]] std::optional<Configuration> draw_unknown();
@@ -46,6 +47,7 @@ class Search {
   std::map<Configuration, std::vector<double>> times_;
   std::set<Configuration> failed_;
   std::mt19937 random_{1};
+  bool is_over_ = false;
   size_t proposed_ = 0;
   double gained_at_ = 0;  // the best time when a proposal of the model had made it shorter, or the first one
   size_t without_gain_ = 0;  // proposals of the model since then

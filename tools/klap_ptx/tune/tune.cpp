@@ -75,7 +75,7 @@ class Tuner {
     choose();
     if (report_.has_choice()) confirm_choices();
     if (report_.has_choice()) check_choices();
-    if (report_.has_choice()) write_choices();
+    write_choices();
     report_.seconds = elapsed();
     options_.json ? print_json(to_json(report_)) : print_report(report_);
   }
@@ -87,9 +87,7 @@ class Tuner {
 
   void measure_default() {
     const Measured defaults = runs_.measure({}, options_.runs, "the default");
-    if (defaults.times.empty())
-      throw Error(ErrorCode::Unsupported, "with the library the program is wrong: " + defaults.problem)
-          .fix("run it with KLAP_LOG=info and see what it says");
+    if (defaults.times.empty()) wrong_with_library(defaults.problem);
     if (defaults.times.front().empty())
       throw Error(ErrorCode::Unsupported, "the library replaces none of the program's launches")
           .fix("klap-ptx explain says why");
@@ -273,18 +271,23 @@ class Tuner {
   }
 
   // For later runs of the program, and as a config file where one is asked for. Later runs may launch more,
-  // and CUDA may lose launches. So that a kernel is left as it is stands only in the config file.
+  // and CUDA may lose launches. So that a kernel is left as it is stands only in the config file. Where
+  // nothing is better, nothing of an earlier tuning stays.
   void write_choices() {
-    if (!options_.out.empty()) write_file(options_.out, config_of(report_.choices) + config_before());
+    if (report_.has_choice() && !options_.out.empty())
+      write_file(options_.out, config_of(report_.choices) + config_before());
     std::vector<Choice> kept = report_.choices;
     std::erase_if(kept, [this](const Choice& choice) { return choice.best.empty() || is_original(choice); });
-    if (kept.empty()) return;
     if (runs_.tuned_files().empty()) return;
     const fs::path cache = load_policy({}).cache_dir;
     const jit::CacheFolder folder = jit::CacheFolder::open(cache);
     for (const std::string& name : runs_.tuned_files()) {
-      folder.write(name, config_of(kept));
-      report_.kept_in.push_back(cache / name);
+      if (kept.empty()) {
+        folder.remove(name);
+      } else {
+        folder.write(name, config_of(kept));
+        report_.kept_in.push_back(cache / name);
+      }
     }
   }
 
