@@ -54,7 +54,7 @@ const std::vector<Form>& forms() {
         "ranges_stored_and_marked", "ranges_replaced", "ranges_stored_for_one_size"}},
       {"children written by hand, with names of their own", {"names_of_registers", "ranges_of_one_name"}},
       {"children whose rows overlap where a register wraps around",
-       {"order_wraps_in_guard", "order_wraps_in_step"}},
+       {"order_wraps_in_guard", "order_wraps_in_step", "order_wraps_below_zero"}},
       {"children in loops that only load and compute, several rounds in a row",
        {"straight_gathered", "straight_folded", "straight_to_place", "straight_list"}},
       {"children of few threads, run by the thread that launches them, or of none",

@@ -38,8 +38,8 @@ std::optional<Expr> next_of(const Expr& value, Sign sign) {
 }
 
 // The most of a term that is a positive multiple of the thread's place in the child; nothing for others. For
-// the block's number in a row times no more than a block's threads it is 2^31: a grid has fewer threads in a
-// row, as more could not tell themselves apart by 32 bits.
+// the block's number in a row, times no more than a block's threads, there is room for these threads below
+// 2^31: a grid has fewer in a row, as more could not tell themselves apart by 32 bits.
 std::optional<Wide> most_of_place(const Term& term, uint32_t bits) {
   constexpr uint64_t kMostThreads = 1024;
   constexpr Wide kMostInRow = Wide{1} << 31;

@@ -16,6 +16,9 @@ constexpr Wide kFarthest = Wide{1} << 62;
 // A counter of 64 bits counts on by less while a parent and its children run.
 constexpr Wide kMostCounted = Wide{1} << 48;
 
+// Numbers beside a thread's place in its grid are not taken for small from here on.
+constexpr Wide kWithinBlock = Wide{1} << 20;
+
 struct Interval {
   Wide least = 0, most = 0;
   void add(const Interval& other) {
@@ -46,6 +49,8 @@ struct Split {
 };
 
 Wide magnitude(Wide value) { return value < 0 ? -value : value; }
+
+bool is_zero(const Expr& e) { return e.as_constant() == uint64_t{0}; }
 
 // So many steps do not come around to the address where they began.
 bool are_near(Wide step, Wide steps) { return steps <= kFarthest && magnitude(step) <= kFarthest / steps; }
@@ -188,17 +193,27 @@ class Splitter {
   // one factor, or least_distance() is not positive.)
   [[nodiscard]] Wide most_distance(uint32_t bits) const {
     const Wide factor = magnitude(out_.inner_factor);
-    const bool may_wrap = bits < 64 && !is_place_in_row(out_.inner_base);
-    if (key_.most != 0 && !may_wrap) return factor * (static_cast<Wide>(key_.most) + 1);
+    if (key_.most != 0 && (bits == 64 || cannot_wrap(bits)))
+      return factor * (static_cast<Wide>(key_.most) + 1);
     return bits < 64 ? Wide{1} << bits : kMostCounted;
   }
 
-  // True for the number of the first thread of the parent's block, counted along a row of its grid, and for
-  // small numbers: with what lies within a block beside them, no 32 bits wrap around. (A grid has fewer than
-  // 2^31 threads in a row, as more could not tell themselves apart by 32 bits.)
+  // True if no value that is widened wraps around: each is what the sum is over the integers.
+  [[nodiscard]] bool cannot_wrap(uint32_t bits) const {
+    const Wide farthest = out_.inner_factor * static_cast<Wide>(key_.most);
+    const Wide least = std::min(farthest, Wide{0}) + out_.inner_rest.least;
+    const Wide most = std::max(farthest, Wide{0}) + out_.inner_rest.most;
+    if (out_.widening == ExprKind::ZeroExtend && least < 0) return false;
+    if (least < -kHalfOfWord || bits < 32) return false;
+    if (is_zero(out_.inner_base)) return most < kHalfOfWord;
+    return is_place_in_row(out_.inner_base) && most < kWithinBlock;
+  }
+
+  // True for the number of the first thread of the parent's block, counted along a row of its grid: with
+  // small numbers beside it, no 32 bits wrap around. (A grid has fewer than 2^31 threads in a row, as more
+  // could not tell themselves apart by 32 bits.)
   static bool is_place_in_row(const Expr& base) {
     constexpr uint64_t kMostThreads = 1024;
-    if (base->bits < 32) return false;
     size_t blocks = 0;
     for (const Term& term : terms_of(base)) {
       if (as_signed(term.coefficient, base->bits) < 0) return false;
@@ -213,11 +228,10 @@ class Splitter {
           return false;
         }
       }
-      if (!has_block && (has_extent || term.coefficient > kMostThreads)) return false;
-      if (has_block && term.coefficient > (has_extent ? 1 : kMostThreads)) return false;
-      blocks += has_block ? 1 : 0;
+      if (!has_block || term.coefficient > (has_extent ? 1 : kMostThreads)) return false;
+      ++blocks;
     }
-    return blocks <= 1;
+    return blocks == 1;
   }
 
   // base + factor * key + rest
@@ -274,8 +288,6 @@ class Splitter {
   const bool by_bounds_;
   Split out_;
 };
-
-bool is_zero(const Expr& e) { return e.as_constant() == uint64_t{0}; }
 
 bool are_equal(const Expr& a, const Expr& b) {
   if (!a.known() || !b.known()) return a.known() == b.known();
