@@ -12,6 +12,12 @@ KLAP_SHARED static constexpr int elements_of(int t) {
   return kSizes[t % 16];
 }
 
+// Where the range of thread t's child begins that would begin at `first`: every third one so close to 2^32
+// that threads of its block wrap around.
+KLAP_SHARED constexpr unsigned begin_around(int t, int first) {
+  return t % 3 == 0 ? 0U - 4 * static_cast<unsigned>(t) : static_cast<unsigned>(first);
+}
+
 #ifdef __CUDACC__
 
 template <class Value>
@@ -61,6 +67,18 @@ Value over_range(int t, Value begin, More more) {
 inline int sum_of(int t) {
   return over_range(t, 0, [](int sum, int x, int) { return sum + x; });
 }
+
+// What a block of so many threads sums up, whose counters may wrap around. `lowest` is the number below all.
+inline int sum_around(unsigned begin, unsigned end, unsigned threads, unsigned lowest) {
+  const std::vector<int> x = elements();
+  int sum = 0;
+  for (unsigned t = 0; t < threads; ++t) {
+    for (unsigned e = begin + t; e - lowest < end - lowest; e += threads) sum += x[e % 1024];
+  }
+  return sum;
+}
+inline unsigned first_of(int t) { return static_cast<unsigned>(firsts()[static_cast<size_t>(t)]); }
+inline unsigned begin_of(int t) { return begin_around(t, firsts()[static_cast<size_t>(t)]); }
 
 // Cells that begin at 10, of which cell(t) gets what find(t) says.
 template <class Value, class Cell, class Find>

@@ -3,21 +3,29 @@
 // Such a child is launched as one block. It is recorded as a grid with a block for each part. The consumer
 // tells each block the range of its part in place of the child's.
 //
-// Constants: KLAP_PART_ELEMENTS, the elements of a part; the last one may have fewer.
+// That needs counters that never wrap around. A range that begins below 0, or ends beyond 2^30, is not cut.
+// Then each part has some of the threads of the program's block, and they step as far as they do there.
+//
+// The C++ code that writes the consumer reads the limits, too (transform/aggregate/consumer.cpp).
+//
+// Constants: KLAP_PART_ELEMENTS, the elements of a part; the last one may have fewer. KLAP_UNCUT_PARTS, the
+// number of parts that have as many threads as the program's block.
 #ifndef KLAP_RANGE_PARTS_H
 #define KLAP_RANGE_PARTS_H
 
-// Numbers of elements beyond these might wrap around where parts begin. A child that begins below 0 has
-// another order of numbers. Both run in one part.
-static constexpr int kMostEnd = 1 << 30;
-static constexpr unsigned int kMostElements = 1u << 26;
+#define KLAP_MOST_RANGE_END (1 << 30)
+#define KLAP_MOST_RANGE_ELEMENTS (1 << 26)
+
+#ifdef KLAP_PART_ELEMENTS
 
 // At least one: a child without elements is run, too, for it may add zeros.
 static __device__ __forceinline__ unsigned int parts_of_range(int begin, int end) {
-  if (begin < 0 || end > kMostEnd || end <= begin) return 1u;
-  const unsigned int elements = static_cast<unsigned int>(end - begin);
-  if (elements > kMostElements) return 1u;
-  return (elements + KLAP_PART_ELEMENTS - 1u) / KLAP_PART_ELEMENTS;
+  const bool may_wrap = static_cast<unsigned int>(begin) > KLAP_MOST_RANGE_END ||
+                        static_cast<unsigned int>(end) > KLAP_MOST_RANGE_END;
+  if (may_wrap || end - begin > KLAP_MOST_RANGE_ELEMENTS) return KLAP_UNCUT_PARTS;
+  if (end <= begin) return 1u;
+  return (static_cast<unsigned int>(end - begin) + KLAP_PART_ELEMENTS - 1u) / KLAP_PART_ELEMENTS;
 }
 
+#endif
 #endif

@@ -17,7 +17,8 @@
 //  - The loop hands on nothing but sums (accumulators.h), which begin with what adds nothing.
 //
 // Ends and counter may be signed or not: of ranges that lie below 2^30, both comparisons say the same, and
-// others are not cut (templates/aggregate/range_parts.h). So no counter of a part wraps around, either.
+// others are not cut (templates/aggregate/range_parts.h). So no counter of a part wraps around, either. Where
+// they may, a thread must have the number and the steps that it has in the program's block.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,8 @@ RangeLoop find_range_loop(const Values& child);
 bool is_plain_load(const ptx::Module& module, const ptx::Statement& instruction);
 
 // A child that counts its elements from 0 has no argument that tells a part where to begin. So its threads
-// are told a higher number up to the end of the loop. Behind it they know their own number again: the
+// are told a higher number up to the end of the loop. And where a part is smaller than the program's block,
+// they may have to be told the width of that. Behind the loop they know their own number and width again: the
 // instructions before the loop, which only compute, are run once more.
 struct HigherThreads {
   std::set<const ptx::Statement*> statements;  // up to the end of the loop

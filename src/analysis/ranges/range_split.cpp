@@ -19,6 +19,8 @@ constexpr uint32_t kEndBytes = 4;
 // before 512 and 1,024, and as fast as 512 for one with a co-citation graph.
 constexpr uint32_t kElementsEach = 8;  // of a thread
 
+constexpr char kNotAgain[] = "what it computes before its loop cannot be computed once more";
+
 using Found = std::optional<std::string>;
 
 // Each read of the argument must be a load of just these bytes, which the consumer replaces by another value.
@@ -97,10 +99,16 @@ std::optional<JoinedParts> joined_parts(const Values& child, const RangeLoop& lo
 Found find_end(RangeSplit& split, const Values& child, const RangeLoop& loop, uint32_t threads, uint32_t part,
                const SplitRules& rules) {
   split.threads = part;
+  split.program_threads = threads;
   split.elements = kElementsEach * part;
+  auto higher = higher_threads(child, loop);
+  if (threads != part) {
+    if (threads % part != 0) return "its block is not made of whole warps";
+    if (!higher) return kNotAgain;
+    split.higher = *higher;
+  }
   Found found = check_block(child, loop, threads, part);
   if (!found || !rules.join) return found;
-  auto higher = higher_threads(child, loop);
   bool is_rounded = false;
   OpaqueValues values;
   if (Found other = check_end(child, loop, {threads, higher.has_value()}, part, values, is_rounded))
@@ -151,7 +159,7 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   split.end = *end;
   if (!split.begin_offset && !split.higher.behind) {
     auto higher = higher_threads(values, loop);
-    if (!higher) return {std::nullopt, "what it computes before its loop cannot be computed once more", true};
+    if (!higher) return {std::nullopt, kNotAgain, true};
     split.higher = *std::move(higher);
   }
   if (split.joined) return {split, "", true};  // nothing is written before all is read

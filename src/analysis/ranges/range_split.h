@@ -12,6 +12,9 @@
 // That is Zhang et al.'s grouping of tasks by size (CF 2018), with the size made equal in place of the
 // groups.
 //
+// Ranges whose counters might wrap around are not cut. Each part then has some threads of the program's
+// block, with the program's steps, so that each thread runs the iterations that it would have run there.
+//
 // The result is the same because every element takes part once, and the order of additions is free. Sums of
 // floating-point numbers are rounded, so their last bits depend on the order. The child adds to memory by
 // atomic operations, which have none natively either; a note says so.
@@ -54,14 +57,19 @@ struct RangeSplit {
   // Places of the two arguments in the parameter block, 4 bytes each. The first one may be missing.
   std::optional<uint32_t> begin_offset;
   uint32_t end_offset = 0;
-  std::string begin, end;      // operands of the parent
-  HigherThreads higher;        // if the range begins at 0, or if behind the loop its ends are read
-  bool at_launch = false;      // they have their values only there, so the record is made there
-  bool is_rounded = false;     // floating-point numbers are added
-  uint32_t threads = 0;        // of a part's block
-  uint32_t elements = 0;       // of a part
-  OrderConditions conditions;  // under which no part reads what another one adds to
+  std::string begin, end;  // operands of the parent
+  // Threads are told other numbers up to the end of the loop if the program's block is larger than a part's,
+  // if the range begins at 0, or if behind the loop its ends are read.
+  HigherThreads higher;
+  bool at_launch = false;        // they have their values only there, so the record is made there
+  bool is_rounded = false;       // floating-point numbers are added
+  uint32_t threads = 0;          // of a part's block
+  uint32_t program_threads = 0;  // of the program's, a multiple of it
+  uint32_t elements = 0;         // of a part
+  OrderConditions conditions;    // under which no part reads what another one adds to
   std::optional<JoinedParts> joined;
+  // The parts of a range that is not cut (templates/aggregate/range_parts.h).
+  [[nodiscard]] uint32_t uncut_parts() const { return program_threads / threads; }
 };
 
 // Permissions for what is to be done.

@@ -272,7 +272,10 @@ std::shared_ptr<const ptx::Module> record_template(
     options.push_back(fmt::format("-DKLAP_SERIAL_BLOCK={}u", shape.child_threads()));
   }
   add_split_iterations(options, shape);
-  if (shape.range) options.push_back(fmt::format("-DKLAP_PART_ELEMENTS={}u", shape.range->elements));
+  if (shape.range) {
+    options.push_back(fmt::format("-DKLAP_PART_ELEMENTS={}u", shape.range->elements));
+    options.push_back(fmt::format("-DKLAP_UNCUT_PARTS={}u", shape.range->uncut_parts()));
+  }
   add_totals(options, shape);
   return compiled("aggregate/record.cu", options);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ptx-patterns/templates/aggregate/range_parts.h"
 #include "ptx-patterns/templates/common/queue.h"
 #include "ptx/edit.h"
 #include "transform/aggregate/warp.h"
@@ -98,6 +99,28 @@ std::string count_threads_text(const std::string& prefix) {
       prefix);
 }
 
+// Replaces the ends of a child's range by those of the block's part. Where the range is not cut, the part has
+// the next threads of the program's block, and `width` is the width of that.
+std::string take_part_text(const analysis::RangeSplit& range, const std::string& prefix,
+                           const std::string& begin, const std::string& end) {
+  static constexpr char kText[] = R"(
+	.reg .b32 %{0}next, %{0}width, %{0}step;
+	.reg .pred %{0}uncut, %{0}more;
+	setp.gt.u32 %{0}uncut, {1}, {7};
+	setp.gt.or.u32 %{0}uncut, {2}, {7}, %{0}uncut;
+	sub.s32 %{0}next, {2}, {1};
+	setp.gt.or.s32 %{0}uncut, %{0}next, {6}, %{0}uncut;
+	selp.b32 %{0}width, {5}, {4}, %{0}uncut;
+	selp.b32 %{0}step, {4}, {3}, %{0}uncut;
+	mad.lo.s32 {1}, %{0}ctaid_x, %{0}step, {1};
+	add.u32 %{0}next, %{0}ctaid_x, 1;
+	setp.lt.and.u32 %{0}more, %{0}next, %{0}nctaid_x, !%{0}uncut;
+	@%{0}more add.s32 {2}, {1}, {3};
+)";
+  return fmt::format(kText, prefix, begin, end, range.elements, range.threads, range.program_threads,
+                     KLAP_MOST_RANGE_ELEMENTS, KLAP_MOST_RANGE_END);
+}
+
 // Gives the body the part of the child's range that belongs to its virtual block. The body is then the only
 // block of a grid, as the program launches it.
 std::string range_part_text(const Module& child_module, const Function& child,
@@ -130,11 +153,11 @@ std::string range_part_text(const Module& child_module, const Function& child,
     for (const std::string& part : {begin, end})
       text += fmt::format("\t.reg .b32 {0}_whole;\n\tmov.u32 {0}_whole, {0};\n", part);
   }
-  text += fmt::format(
-      "\t.reg .b32 %{0}next;\n\t.reg .pred %{0}more;\n\tmad.lo.s32 {1}, %{0}ctaid_x, {3}, {1};\n"
-      "\tadd.u32 %{0}next, %{0}ctaid_x, 1;\n\tsetp.lt.u32 %{0}more, %{0}next, %{0}nctaid_x;\n"
-      "\t@%{0}more add.s32 {2}, {1}, {3};\n",
-      prefix, begin, end, range.elements);
+  text += take_part_text(range, prefix, begin, end);
+  if (range.uncut_parts() != 1) {
+    kernel.higher = &range.higher;
+    kernel.wider_block = "%" + prefix + "width";
+  }
   if (!range.begin_offset) {
     kernel.higher = &range.higher;
     kernel.higher_index = "%" + prefix + "higher";

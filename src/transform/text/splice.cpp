@@ -185,7 +185,6 @@ class KernelSplicer final : public Splicer {
   [[nodiscard]] bool is_higher() const {
     return kernel_.higher != nullptr && !runs_again_ && kernel_.higher->statements.contains(current_);
   }
-  [[nodiscard]] bool is_told_higher() const { return is_higher() && !kernel_.higher_index.empty(); }
   void begin(const Statement& s) override {
     if (kernel_.higher != nullptr && &s == kernel_.higher->behind) {
       runs_again_ = true;
@@ -383,7 +382,9 @@ class KernelSplicer final : public Splicer {
     // allow.
     if (analysis::reads_narrow_position(m_, *current_, component - 1)) throw unsupported(component - 1);
     swallow_next_ = true;
-    if (name == "%tid" && index == 0 && is_told_higher()) return kernel_.higher_index;
+    const bool is_told_otherwise = index == 0 && is_higher();
+    if (name == "%tid" && is_told_otherwise && !kernel_.higher_index.empty()) return kernel_.higher_index;
+    if (name == "%ntid" && is_told_otherwise && !kernel_.wider_block.empty()) return kernel_.wider_block;
     if (name == "%tid") return kernel_.tid[index];
     if (name == "%ctaid") return kernel_.ctaid[index];
     if (name == "%nctaid") return kernel_.nctaid[index];

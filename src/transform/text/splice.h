@@ -101,10 +101,11 @@ struct InlineKernel {
   // Shared variables that are parts of the variable `overlay` instead.
   std::span<const analysis::OverlaidVariable> overlaid;
   std::string overlay;
-  // Statements that are told another index of the thread, the operand `higher_index` unless it is empty. All
-  // others find arguments that are in `elsewhere` in other registers than `preloaded` says.
+  // Statements that are told another index of the thread, or another width of its block, where these operands
+  // are not empty. All others find arguments that are in `elsewhere` in other registers than `preloaded`
+  // says.
   const analysis::HigherThreads* higher = nullptr;
-  std::string higher_index;
+  std::string higher_index, wider_block;
   std::vector<PreloadedArgument> elsewhere;
   // Text in front of a statement that all threads reach, behind which only those go on for which the
   // predicate holds; the others leave the body.

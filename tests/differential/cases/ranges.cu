@@ -279,6 +279,33 @@ extern "C" __global__ void ranges_of_one_name_parent(const int* x, const int* fi
   sum_beside<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
 }
 
+// Threads wrap around before their first element, so which elements are visited depends on the block's width.
+__global__ void sum_around(const int* x, unsigned begin, unsigned end, int* sum) {
+  int mine = 0;
+  for (unsigned e = begin + threadIdx.x; e < end; e += blockDim.x) mine += x[e % 1024];
+  mine = warp_sum(mine);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_around_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_around<<<1, 128>>>(x, begin_around(t, first[t]), first[t + 1], sums + t);
+}
+// The same beyond the largest number with a sign, in a rolled loop.
+__global__ void sum_around_signed(const int* x, int begin, int end, int* sum) {
+  int mine = 0;
+#pragma unroll 1
+  for (int e = static_cast<int>(begin + threadIdx.x); e < end; e = static_cast<int>(e + blockDim.x))
+    mine += x[e & 1023];
+  mine = warp_sum(mine);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_around_signed_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  constexpr int kMost = 0x7fffffff;
+  sum_around_signed<<<1, 96>>>(x, t % 3 == 0 ? kMost - 2 * t : first[t],
+                               t % 3 == 0 ? first[t + 1] - kMost - 1 : first[t + 1], sums + t);
+}
+
 #else
 
 #include <algorithm>
@@ -411,6 +438,19 @@ KLAP_CASE(ranges_below_zero, "a range that begins below 0 is cut at the wrong pl
   const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), added<int>(kThreads, own, sum_of));
   c.launch("ranges_below_zero_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums), 1300);
   c.rewritten("ranges_below_zero_parent");
+}
+
+KLAP_CASE(ranges_around, "a thread wraps around at its first element in a block of another width") {
+  summed(c, "ranges_around_parent", kThreads, own,
+         [](int t) { return sum_around(begin_of(t), first_of(t + 1), 128, 0); });
+}
+KLAP_CASE(ranges_around_signed, "a thread wraps around at its first element, below 0") {
+  summed(c, "ranges_around_signed_parent", kThreads, own, [](int t) {
+    constexpr unsigned kLowest = 0x80000000U;
+    const bool is_around = t % 3 == 0;
+    const unsigned begin = is_around ? kLowest - 1 - 2 * static_cast<unsigned>(t) : first_of(t);
+    return sum_around(begin, is_around ? first_of(t + 1) + kLowest : first_of(t + 1), 96, kLowest);
+  });
 }
 
 KLAP_CASE(ranges_of_one_name, "two variables of one name are taken for one") {

@@ -173,6 +173,18 @@ extern "C" __global__ void ranges_stored_for_one_size_parent(const int* x, const
   store_for_one_size<<<1, 128>>>(x, first[t], first[t / 8 * 8 + 8], sums + t);
 }
 
+// Threads wrap around before their first element, so which elements are visited depends on the block's width.
+__global__ void store_around(const int* x, unsigned begin, unsigned end, int* sum) {
+  int mine = 0;
+  for (unsigned e = begin + threadIdx.x; e < end; e += blockDim.x) mine += x[e % 1024];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) *sum = mine + static_cast<int>(end);
+}
+extern "C" __global__ void ranges_stored_around_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  store_around<<<1, 64>>>(x, begin_around(t, first[t]), first[t + 1], sums + t);
+}
+
 #else
 
 #include <algorithm>
@@ -298,6 +310,11 @@ KLAP_CASE(ranges_stored_and_marked, "threads beyond the first warp do not write"
   c.rewritten("ranges_stored_and_marked_parent");
 }
 
+KLAP_CASE(ranges_stored_around, "a thread wraps around at its first element in a block of another width") {
+  stored(c, "ranges_stored_around_parent", [](int t) {
+    return sum_around(begin_of(t), first_of(t + 1), 64, 0) + static_cast<int>(first_of(t + 1));
+  });
+}
 KLAP_CASE(ranges_replaced, "a part writes what another part still reads") {
   std::vector<int> before = elements(), after = elements();
   const std::vector<int> first = firsts();
