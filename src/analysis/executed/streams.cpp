@@ -19,10 +19,7 @@ ExecutedStream executed_stream(const FunctionFacts& kernel, const Site& site) {
       return ExecutedStream::None;
     case StreamKind::Private:
     case StreamKind::PerThread:
-      // A copy may go into the thread's stream as well, and an event may stand for it.
-      return has_order_within_thread(kernel, site) || !kernel.copies.empty() || may_use_events(kernel.module)
-                 ? ExecutedStream::Thread
-                 : ExecutedStream::None;
+      return has_order_within_thread(kernel, site) ? ExecutedStream::Thread : ExecutedStream::None;
     case StreamKind::Null:
       return ExecutedStream::Block;
     case StreamKind::Other:

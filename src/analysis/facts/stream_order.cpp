@@ -3,11 +3,16 @@
 #include <algorithm>
 
 #include "analysis/facts/stream_ownership.h"
+#include "analysis/launches/event_calls.h"
 
 namespace klap::analysis {
 namespace {
 
 constexpr uint64_t kPerThreadStream = 2, kFireAndForgetStream = 4;
+
+bool uses_streams_otherwise(const FunctionFacts& kernel) {
+  return !kernel.copies.empty() || may_use_events(kernel.module);
+}
 
 }  // namespace
 
@@ -28,17 +33,19 @@ bool may_be_ordered_within_thread(const FunctionFacts& kernel, const Site& first
 }
 
 bool has_order_within_thread(const FunctionFacts& kernel, const Site& site) {
-  return std::ranges::any_of(kernel.sites, [&](const Site& other) {
-    return may_be_ordered_within_thread(kernel, site, other) ||
-           may_be_ordered_within_thread(kernel, other, site);
-  });
+  if (stream_kind(site) == StreamKind::FireAndForget) return false;
+  return uses_streams_otherwise(kernel) || std::ranges::any_of(kernel.sites, [&](const Site& other) {
+           return may_be_ordered_within_thread(kernel, site, other) ||
+                  may_be_ordered_within_thread(kernel, other, site);
+         });
 }
 
 uint64_t private_stream_stand_in(const FunctionFacts& kernel) {
-  const bool ordered = std::ranges::any_of(kernel.sites, [&](const Site& site) {
-    return stream_kind(site) == StreamKind::Private && has_order_within_thread(kernel, site);
-  });
-  return ordered ? kPerThreadStream : kFireAndForgetStream;
+  const bool is_ordered =
+      uses_streams_otherwise(kernel) || std::ranges::any_of(kernel.sites, [&](const Site& site) {
+        return stream_kind(site) == StreamKind::Private && has_order_within_thread(kernel, site);
+      });
+  return is_ordered ? kPerThreadStream : kFireAndForgetStream;
 }
 
 }  // namespace klap::analysis

@@ -65,9 +65,7 @@ std::optional<Rejection> check_idioms(const FunctionFacts& parent) {
 
 OrderScope order_scope(const FunctionFacts& parent, const Site& site, const Aggregation& aggregation) {
   if (aggregation.keeps_order && stream_kind(site) == StreamKind::Null) return OrderScope::Block;
-  const bool has_order =
-      stream_kind(site) != StreamKind::FireAndForget && has_order_within_thread(parent, site);
-  return has_order ? OrderScope::Thread : OrderScope::None;
+  return has_order_within_thread(parent, site) ? OrderScope::Thread : OrderScope::None;
 }
 
 bool LoopLaunches::has(OrderScope scope) const { return std::ranges::find(scopes, scope) != scopes.end(); }
