@@ -99,26 +99,25 @@ std::string count_threads_text(const std::string& prefix) {
       prefix);
 }
 
-// Replaces the ends of a child's range by those of the block's part. Where the range is not cut, the part has
-// the next threads of the program's block, and `width` is the width of that.
+// Replaces the ends of a child's range by those of the block's part. Where the range is not cut, which
+// `uncut` says, the part has the next threads of the program's block.
 std::string take_part_text(const analysis::RangeSplit& range, const std::string& prefix,
                            const std::string& begin, const std::string& end) {
   static constexpr char kText[] = R"(
-	.reg .b32 %{0}next, %{0}width, %{0}step;
+	.reg .b32 %{0}next, %{0}step;
 	.reg .pred %{0}uncut, %{0}more;
-	setp.gt.u32 %{0}uncut, {1}, {7};
-	setp.gt.or.u32 %{0}uncut, {2}, {7}, %{0}uncut;
+	setp.gt.u32 %{0}uncut, {1}, {5};
+	setp.gt.or.u32 %{0}uncut, {2}, {5}, %{0}uncut;
 	sub.s32 %{0}next, {2}, {1};
 	setp.gt.or.s32 %{0}uncut, %{0}next, {6}, %{0}uncut;
-	selp.b32 %{0}width, {5}, {4}, %{0}uncut;
 	selp.b32 %{0}step, {4}, {3}, %{0}uncut;
 	mad.lo.s32 {1}, %{0}ctaid_x, %{0}step, {1};
 	add.u32 %{0}next, %{0}ctaid_x, 1;
 	setp.lt.and.u32 %{0}more, %{0}next, %{0}nctaid_x, !%{0}uncut;
 	@%{0}more add.s32 {2}, {1}, {3};
 )";
-  return fmt::format(kText, prefix, begin, end, range.elements, range.threads, range.program_threads,
-                     KLAP_MOST_RANGE_ELEMENTS, KLAP_MOST_RANGE_END);
+  return fmt::format(kText, prefix, begin, end, range.elements, range.threads, KLAP_MOST_RANGE_END,
+                     KLAP_MOST_RANGE_ELEMENTS);
 }
 
 // Gives the body the part of the child's range that belongs to its virtual block. The body is then the only
@@ -154,10 +153,6 @@ std::string range_part_text(const Module& child_module, const Function& child,
       text += fmt::format("\t.reg .b32 {0}_whole;\n\tmov.u32 {0}_whole, {0};\n", part);
   }
   text += take_part_text(range, prefix, begin, end);
-  if (range.uncut_parts() != 1) {
-    kernel.higher = &range.higher;
-    kernel.wider_block = "%" + prefix + "width";
-  }
   if (!range.begin_offset) {
     kernel.higher = &range.higher;
     kernel.higher_index = "%" + prefix + "higher";
@@ -169,13 +164,29 @@ std::string range_part_text(const Module& child_module, const Function& child,
   return text;
 }
 
+// The body beside a second one for parts of a range that is not cut, whose loop steps by the width of the
+// program's block. Apart, each of them has a width that the assembler knows.
+template <class Body>
+std::string beside_uncut(const analysis::RangeSplit& range, const std::string& prefix,
+                         const InlineKernel& kernel, const Body& body) {
+  InlineKernel uncut = kernel;
+  uncut.prefix = prefix + "u_";
+  uncut.higher = &range.higher;
+  uncut.wider_block = std::to_string(range.program_threads);
+  const std::string cut_text = body(kernel), uncut_text = body(uncut);
+  return fmt::format(
+      "@%{0}uncut bra ${0}uncut;\n\t{1}\n\tbra.uni ${0}done;\n${0}uncut:\n\t{2}\n${0}done:\n"
+      "\tmov.u32 %{0}next, 0;\n",
+      prefix, cut_text, uncut_text);
+}
+
 // Joins the parts behind their loop. The body that goes on has the totals in the registers of its sums.
 void join_parts(const analysis::JoinedParts& joined, const RecordLayout& layout, const Module& join,
                 const std::string& prefix, InlineKernel& kernel, LineTables& lines) {
   const auto own = [&](std::string_view name) { return fmt::format("%{}joined_{}", prefix, name); };
   const std::string record = own("record"), goes_on = own("goes_on"), flag = own("flag");
   InlineCall call;
-  call.prefix = prefix + "j_";
+  call.prefix = kernel.prefix + "j_";
   call.arguments = {record, "%" + prefix + "nctaid_x", kernel.tid[0]};
   call.results[0] = flag;
   std::string text =
@@ -185,7 +196,7 @@ void join_parts(const analysis::JoinedParts& joined, const RecordLayout& layout,
   uint32_t place = sizeof(uint32_t);  // in the template's result
   for (size_t i = 0; const analysis::JoinedParts::Sum& sum : joined.sums) {
     const uint32_t bytes = sum.operation.ends_with("64") ? 8 : 4;
-    const std::string total = own(fmt::format("sum{}", i++)), reg = with_prefix(sum.reg, prefix);
+    const std::string total = own(fmt::format("sum{}", i++)), reg = with_prefix(sum.reg, kernel.prefix);
     place = round_up(place, bytes);
     call.arguments.push_back(reg);
     call.results[place] = total;
@@ -253,10 +264,15 @@ std::string child_text(const Module& child_module, const Function& child, const 
   }
   if (body.counts_barriers) text += count_threads_text(prefix);
   if (shape.range) text += range_part_text(child_module, child, *shape.range, prefix, kernel);
-  if (join != nullptr) join_parts(*shape.range->joined, body.layout, *join, prefix, kernel, lines);
+  const auto inlined = [&](InlineKernel of_body) {
+    if (join != nullptr) join_parts(*shape.range->joined, body.layout, *join, prefix, of_body, lines);
+    return inline_kernel(child_module, child, of_body, lines);
+  };
+  const bool has_uncut_parts = shape.range && shape.range->uncut_parts() != 1;
+  text += "\t" + (has_uncut_parts ? beside_uncut(*shape.range, prefix, kernel, inlined) : inlined(kernel));
   // The text behind the body is the template's again.
-  return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
-         lines.head(child_module, child) + "\n" + (sites == nullptr ? "" : sites->behind) + "\t}";
+  return text + "\n\t" + lines.head(child_module, child) + "\n" + (sites == nullptr ? "" : sites->behind) +
+         "\t}";
 }
 
 // The child's arguments, read into the registers that hold them.
