@@ -67,10 +67,14 @@ TEST_F(Tune, WritesAConfigFile) {
 }
 
 // The program as if its kernels were faster with a threshold of 64 alone, and much faster with a way of
-// promotion as well.
-std::vector<std::string> faster_with_settings(const std::vector<std::string>& program) {
-  const char* const script = R"("$@" || exit
-[ -n "$KLAP_STATS" ] || exit 0
+// promotion as well. `late` is a test of the shell for runs of the whole program that end half a second
+// later.
+std::vector<std::string> faster_with_settings(const std::vector<std::string>& program,
+                                              const std::string& late) {
+  const std::string script = R"("$@" || exit
+[ -n "$KLAP_STATS" ] || { [ )" +
+                             late +
+                             R"( "$KLAP_CONFIG" ] && sleep 0.5; exit 0; }
 exec python3 - <<'END'
 import json, os, tomllib
 file = os.environ["KLAP_STATS"]
@@ -93,7 +97,7 @@ END)";
 TEST_F(Tune, KeepsTheBestForLaterRuns) {
   samples_ = "60";
   is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto"};
-  const Result result = tune({"--json"}, faster_with_settings(micro_));
+  const Result result = tune({"--json"}, faster_with_settings(micro_, "-z"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json report = result.json();
   for (const json& kernel : report["kernels"]) {
@@ -104,6 +108,7 @@ TEST_F(Tune, KeepsTheBestForLaterRuns) {
     EXPECT_GT(kernel["model"]["importance"]["threshold"], 0.1);
     EXPECT_GE(kernel["model"]["samples"].size(), 10u);
   }
+  EXPECT_FALSE(report["slows_program"]);
   ASSERT_EQ(report["kept_in"].size(), 1u);
   EXPECT_THAT(read(report["kept_in"][0]), HasSubstr("threshold = \"64\""));
   const auto is_tuned = [&](const char* setting) {
@@ -126,6 +131,14 @@ TEST_F(Tune, KeepsTheBestForLaterRuns) {
   write(report["kept_in"][0].get<std::string>().substr(path("").size()), "[[kernel]]\nname = \"a\"\n");
   EXPECT_EQ(klap_ptx({"cache", "clear", "--json"}, emulator()).json()["tuned_removed"], 1);
   EXPECT_FALSE(is_tuned("KLAP_TUNE=1"));
+}
+
+TEST_F(Tune, KeepsNothingThatSlowsTheProgramDown) {
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto"};
+  const Result result = tune({}, faster_with_settings(micro_, "-n"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("so later runs do not use them"));
+  EXPECT_EQ(klap_ptx({"cache", "ls", "--json"}, emulator()).json()["tuned"], json::array());
 }
 
 TEST_F(Tune, TriesOnlyWhatChangesSomething) {

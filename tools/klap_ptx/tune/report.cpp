@@ -79,13 +79,21 @@ bool TuneReport::has_choice() const {
   return std::ranges::any_of(choices, [](const Choice& choice) { return !choice.best.empty(); });
 }
 
+bool TuneReport::slows_program() const {
+  constexpr double kNoise = 1.02;
+  return !tuned_seconds.empty() && !default_seconds.empty() &&
+         *std::ranges::min_element(tuned_seconds) > kNoise * *std::ranges::max_element(default_seconds);
+}
+
 void print_report(const TuneReport& report) {
   for (const Choice& choice : report.choices) print_choice(report, choice);
   if (report.samples != 0) fmt::print("Models know times and settings; performance counters are not read\n");
   if (!report.has_choice()) return fmt::print("No setting is better, so nothing is written\n");
   fmt::print("The program takes {:.3f} s with these settings, {:.3f} without, {:.3f} natively\n",
              middle(report.tuned_seconds), middle(report.default_seconds), report.native_seconds);
-  if (!report.kept_in.empty()) {
+  if (report.slows_program()) {
+    fmt::print("Its launches gain less than that costs, so later runs do not use them\n");
+  } else if (!report.kept_in.empty()) {
     fmt::print("Later runs of the program use them, but for KLAP_TUNE=off. They are kept in {}\n",
                fmt::join(report.kept_in, ", "));
   } else if (report.options->out.empty()) {
@@ -112,6 +120,7 @@ json to_json(const TuneReport& report) {
   return {{"command", report.options->command},
           {"config", is_written ? json(report.options->out) : json()},
           {"kept_in", report.kept_in},
+          {"slows_program", report.slows_program()},
           {"seconds",
            {{"all", report.seconds},
             {"native", report.native_seconds},

@@ -26,6 +26,9 @@ struct TuneReport {
   std::vector<std::string> kept_in;  // files that later runs of the program read
 
   [[nodiscard]] bool has_choice() const;
+  // True if each run of the whole program with the choices took longer than all runs without, by more than
+  // the clock's noise. Kernels may gain less than what the choices cost beside them, such as a longer start.
+  [[nodiscard]] bool slows_program() const;
 };
 
 void print_report(const TuneReport& report);

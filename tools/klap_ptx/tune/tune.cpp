@@ -271,13 +271,15 @@ class Tuner {
   }
 
   // For later runs of the program, and as a config file where one is asked for. Later runs may launch more,
-  // and CUDA may lose launches. So that a kernel is left as it is stands only in the config file. Where
-  // nothing is better, nothing of an earlier tuning stays.
+  // and CUDA may lose launches. So that a kernel is left as it is stands only in the config file. So do
+  // choices that make the program as a whole slower. Where nothing is better, nothing of an earlier tuning
+  // stays.
   void write_choices() {
     if (report_.has_choice() && !options_.out.empty())
       write_file(options_.out, config_of(report_.choices) + config_before());
     std::vector<Choice> kept = report_.choices;
     std::erase_if(kept, [this](const Choice& choice) { return choice.best.empty() || is_original(choice); });
+    if (report_.slows_program()) kept.clear();
     if (runs_.tuned_files().empty()) return;
     const fs::path cache = load_policy({}).cache_dir;
     const jit::CacheFolder folder = jit::CacheFolder::open(cache);
