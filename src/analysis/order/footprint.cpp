@@ -48,6 +48,9 @@ std::string atomic_operation(const Module& m, const Statement& s) {
   return out.empty() ? out : out.substr(1);
 }
 
+constexpr std::array kStrong = {EffectKind::StrongLoad, EffectKind::StrongStore, EffectKind::Atomic,
+                                EffectKind::Reduction};
+
 class Finder {
  public:
   Finder(const FunctionFacts& kernel, const MemoryEffects& effects)
@@ -89,6 +92,7 @@ class Finder {
   void add(MemoryAccess access, Kind kind, std::optional<uint32_t> address, std::optional<uint32_t> value) {
     const Statement& s = *k_.flow.instructions()[access.instruction].statement;
     access.kind = kind;
+    access.is_strong = kind == Kind::Atomic || is_strong(s);
     access.bytes = accessed_bytes(m_, s);
     access.address = address;
     access.value = value;
@@ -111,9 +115,17 @@ class Finder {
     });
   }
 
+  [[nodiscard]] bool is_strong(const Statement& s) const {
+    const auto effects = instruction_effects(m_, s);
+    return std::ranges::any_of(
+        kStrong, [&](EffectKind kind) { return std::ranges::find(effects, kind) != effects.end(); });
+  }
+
   // Handles the accesses of a callee, and of instructions whose operands are not known here.
   void unknown_form(const MemoryAccess& access, const MemoryUse& use) {
+    const Effects& called = k_.calls().closure(k_.function);
     MemoryAccess found = access;
+    found.is_strong = std::ranges::any_of(kStrong, [&](EffectKind kind) { return called.has(kind); });
     if (use.read || use.read_nc) {
       found.kind = Kind::Read;
       out_.accesses.push_back(found);

@@ -38,10 +38,14 @@ struct MemoryAccess {
   uint32_t bytes = 0;               // 0: not known
   std::string operation;            // of an atomic: "add.u32"; empty where it is not known
   bool returns = false;             // of an atomic: its result may be used
+  bool is_strong = false;           // an atomic, or volatile or with an order of memory
   std::optional<uint32_t> address;  // operand that has it; none for what a callee does
   std::optional<uint32_t> value;    // operand that is stored or added
 
   [[nodiscard]] bool reads_only() const { return kind == Kind::Read; }
+  // A program may look at strong changes while the kernel runs, by strong accesses. All others would race.
+  [[nodiscard]] bool may_be_seen() const { return is_strong && !reads_only(); }
+  [[nodiscard]] bool looks() const { return is_strong && (reads_only() || returns); }
 };
 
 struct Footprint {

@@ -74,12 +74,18 @@ class OrderJudge {
   using Access = ChildAccess;
 
  public:
-  OrderJudge(const FunctionFacts& parent, std::vector<LaunchedChild> launches, const KnownExtents& block)
+  OrderJudge(const FunctionFacts& parent, std::vector<LaunchedChild> launches, const KnownExtents& block,
+             OtherLaunches others)
       : parent_(parent), block_(block), parent_effects_(parent) {
     for (LaunchedChild& launch : launches)
       children_.push_back(std::make_unique<Child>(parent, std::move(launch), block));
     for (const auto& child : children_) find_host_roots(*child);
     find_written();
+    const Footprint own = footprint_of(parent, parent_effects_);
+    for (const MemoryAccess& access : own.accesses)
+      if (access.looks()) lookers_.push_back({access.roots, memory_of_parent(parent, access.roots)});
+    if (others == OtherLaunches::Unknown) lookers_.push_back({{MemoryRoot()}, std::nullopt});
+    find_lookers();
   }
 
   // For a recursion: where pointers come from is followed from launch to launch.
@@ -90,6 +96,7 @@ class OrderJudge {
     for (const auto& kernel : kernels)
       children_.push_back(std::make_unique<Child>(parent, LaunchedChild{&kAnySite, kernel}, KnownExtents{}));
     find_recursive_group_memory(parent, parent_effects_, launches, children_);
+    find_lookers();
   }
 
   // The verdict on two kernels of a recursion, and on two launches of which no threads are known.
@@ -114,14 +121,15 @@ class OrderJudge {
   [[nodiscard]] std::optional<OrderConditions> own_reads(size_t a) const {
     const Child& child = *children_[a];
     if (!child.footprint.visible.empty()) return std::nullopt;
-    OrderConditions out;
+    auto out = unseen(child);
+    if (!out) return std::nullopt;
     for (const Access& read : child.accesses) {
       for (const Access& change : child.accesses) {
         if (!read.is->reads_only() || change.is->reads_only()) continue;
-        if (are_in_different_spaces(*read.is, *change.is)) continue;
+        if (are_in_different_spaces(read.is->roots, change.is->roots)) continue;
         const auto conditions = apart(read.memory, change.memory);
         if (!conditions) return std::nullopt;
-        out.add(*conditions);
+        out->add(*conditions);
       }
     }
     return out;
@@ -204,6 +212,50 @@ class OrderJudge {
     if (written_ && memory) written_->insert(memory->begin(), memory->end());
   }
 
+  // ---- kernels that run meanwhile ----
+
+  // A strong read, or an atomic whose result is used, in some kernel that may run beside children.
+  struct Looker {
+    std::set<MemoryRoot> roots;  // of its own kernel
+    std::optional<std::set<HostMemory>> memory;
+  };
+
+  void find_lookers() {
+    for (const auto& child : children_)
+      for (const Access& access : child->accesses)
+        if (access.is->looks()) lookers_.push_back({access.is->roots, access.memory});
+  }
+
+  // The conditions under which no other kernel looks at what the child changes while it runs; nothing if one
+  // may.
+  [[nodiscard]] std::optional<OrderConditions> unseen(const Child& child) const {
+    OrderConditions out;
+    for (const Access& change : child.accesses) {
+      if (!change.is->may_be_seen()) continue;
+      for (const Looker& looker : lookers_) {
+        if (are_in_different_spaces(change.is->roots, looker.roots)) continue;
+        const auto conditions = apart(change.memory, looker.memory);
+        if (!conditions) return std::nullopt;
+        out.add(*conditions);
+      }
+    }
+    return out;
+  }
+
+  // Children that overlap are told from children in a row by what they have changed so far. So one of the two
+  // must be unseen.
+  [[nodiscard]] OrderVerdict if_unseen(OrderVerdict proven, const Child& first, const Child& second) const {
+    auto conditions = unseen(first);
+    if (!conditions || !conditions->apart.empty()) {
+      auto other = unseen(second);
+      if (other && (!conditions || other->apart.empty())) conditions = std::move(other);
+    }
+    if (!conditions)
+      return {Order::Kept, "another kernel may look at what the children update while they run", {}};
+    proven.conditions.add(*conditions);
+    return proven;
+  }
+
   // The conditions under which no place of `a` is in `b`; nothing if they share one.
   static std::optional<OrderConditions> apart(const std::optional<std::set<HostMemory>>& a,
                                               const std::optional<std::set<HostMemory>>& b) {
@@ -241,7 +293,7 @@ class OrderJudge {
         verdict.add(found);
       }
     }
-    return verdict;
+    return verdict.order == Order::Proven ? if_unseen(std::move(verdict), first, second) : verdict;
   }
 
   // ---- two accesses ----
@@ -251,7 +303,7 @@ class OrderJudge {
                                       const Access& y, const OrderIsFree& order_is_free,
                                       bool by_threads) const {
     if (x.is->reads_only() && y.is->reads_only()) return {};
-    if (are_in_different_spaces(*x.is, *y.is)) return {};
+    if (are_in_different_spaces(x.is->roots, y.is->roots)) return {};
     if (are_same_update(x, y) && (!rounds(x.is->operation) || order_is_free())) return {};
     if (are_equal_stores(x, y) || are_at_different_offsets(x.shape, y.shape)) return {};
     if ((by_threads && are_apart_by_thread(x, y)) || are_apart_by_slots(first, x, second, y)) return {};
@@ -266,9 +318,9 @@ class OrderJudge {
     return {Order::Kept, fmt::format("{} may conflict between launches", pair), {}};
   }
 
-  static bool are_in_different_spaces(const MemoryAccess& a, const MemoryAccess& b) {
-    return std::ranges::none_of(a.roots, [&](const MemoryRoot& x) {
-      return std::ranges::any_of(b.roots, [&](const MemoryRoot& y) { return may_overlap(x, y); });
+  static bool are_in_different_spaces(const std::set<MemoryRoot>& a, const std::set<MemoryRoot>& b) {
+    return std::ranges::none_of(a, [&](const MemoryRoot& x) {
+      return std::ranges::any_of(b, [&](const MemoryRoot& y) { return may_overlap(x, y); });
     });
   }
 
@@ -396,11 +448,12 @@ class OrderJudge {
   const MemoryEffects parent_effects_;
   std::vector<std::unique_ptr<Child>> children_;
   std::optional<std::set<HostMemory>> written_;  // nothing where that is not known
+  std::vector<Looker> lookers_;                  // in the parent and its children
 };
 
 LaunchOrder::LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches,
-                         const KnownExtents& block)
-    : judge_(std::make_unique<OrderJudge>(parent, std::move(launches), block)) {}
+                         const KnownExtents& block, OtherLaunches others)
+    : judge_(std::make_unique<OrderJudge>(parent, std::move(launches), block, others)) {}
 
 LaunchOrder::~LaunchOrder() = default;
 

@@ -7,6 +7,9 @@
 //  - proven: no two accesses of the children can conflict. Both read; or both are the same commuting atomic
 //    operation, whose result is not used; or both store the same value; or their addresses are apart, because
 //    they are in different allocations, at different offsets, or a step for each thread apart (disjoint.h).
+//    And no kernel of the parent's family, itself included, looks at what one of the children changes while
+//    it runs. That takes strong accesses on both sides (atomics, volatile), since all others would race.
+//    Whether a kernel in another stream of the host looks is not asked.
 //  - tolerated: the program has the same conflict, in no order, between its blocks. Three conditions must
 //    hold. The conflicting address is input data that the child loads, from memory that neither the parent
 //    nor its children write, or children take slots from one counter. Nothing fixes the order of the launches
@@ -61,11 +64,15 @@ OrderVerdict order_in_recursive_group(const FunctionFacts& parent,
                                       const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
                                       const std::vector<GroupLaunch>& launches, const std::set<size_t>& of);
 
+// Whether the parent launches kernels that are not among those that are judged.
+enum class OtherLaunches : uint8_t { None, Unknown };
+
 // Judges the launches of one parent.
 class LaunchOrder {
  public:
-  // `launches`: all sites of the parent, in text order. `block`: what is known of the parent's block.
-  LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches, const KnownExtents& block);
+  // `launches`: the sites of the parent, in text order. `block`: what is known of the parent's block.
+  LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches, const KnownExtents& block,
+              OtherLaunches others = OtherLaunches::None);
   ~LaunchOrder();
   LaunchOrder(const LaunchOrder&) = delete;
   LaunchOrder& operator=(const LaunchOrder&) = delete;

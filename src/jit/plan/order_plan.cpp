@@ -127,15 +127,21 @@ void OrderPlanner::judge_order_of_warps(std::vector<PlannedSite>& sites,
   order_of_warps(sites, rejections, true);
 }
 
+// Whether the children that the lanes of a warp launch at one site may overlap.
+OrderVerdict OrderPlanner::order_of_lanes(const std::vector<PlannedSite>& sites, size_t site) {
+  if (const analysis::LaunchOrder* const order = of(sites)) return order->of_pair(site, site);
+  const analysis::LaunchOrder order(*sites[site].parent, {{sites[site].site, facts_of(sites[site])}},
+                                    sites[site].aggregation.block, analysis::OtherLaunches::Unknown);
+  return order.of_pair(0, 0);
+}
+
 // False, and nothing is changed unless `objects`, where some site's lanes must not share.
 bool OrderPlanner::order_of_warps(std::vector<PlannedSite>& sites,
                                   std::vector<std::optional<Rejection>>& rejections, bool objects) {
   OrderVerdict all;
   for (size_t i = 0; i < sites.size(); ++i) {
     if (rejections[i]) continue;
-    analysis::LaunchOrder order(*sites[i].parent, {{sites[i].site, facts_of(sites[i])}},
-                                sites[i].aggregation.block);
-    const OrderVerdict verdict = within(order.of_pair(0, 0), sites[i].aggregation);
+    const OrderVerdict verdict = within(order_of_lanes(sites, i), sites[i].aggregation);
     if (verdict.order == analysis::Order::Kept) {
       if (!objects) return false;
       rejections[i] = Rejection{Reason::OrderKept, verdict.why};

@@ -47,6 +47,7 @@ class OrderPlanner {
   [[nodiscard]] bool has_conditions_allowed(const analysis::OrderConditions& conditions) const;
   void judge_order_of_warps(std::vector<PlannedSite>& sites,
                             std::vector<std::optional<analysis::Rejection>>& rejections);
+  analysis::OrderVerdict order_of_lanes(const std::vector<PlannedSite>& sites, size_t site);
   bool order_of_warps(std::vector<PlannedSite>& sites,
                       std::vector<std::optional<analysis::Rejection>>& rejections, bool objects);
 
