@@ -217,6 +217,7 @@ const std::vector<Form>& forms() {
       {"copies and fills in the order of streams",
        {"executed_copies", "executed_copies_in_streams", "executed_copies_in_own_stream",
         "executed_copies_of_blocks", "graph_of_copies", "graph_of_copied_tails", "graph_of_copied_blocks"}},
+      {"copies and fills in functions that a child without launches calls", {"copies_in_called_function"}},
       {"copies and fills of any size, and those that CUDA refuses",
        {"executed_sizes_of_copies", "executed_large_copies", "executed_codes_of_copies"}},
       {"copies and fills in three dimensions", {"executed_copies_of_slices", "executed_codes_of_slices"}},

@@ -142,17 +142,17 @@ std::vector<EffectKind> instruction_effects(const Module& m, const Statement& s)
 // ---- sets of effects ----
 
 const Effect* Effects::find(EffectKind kind) const {
-  const auto found = index_.lower_bound({kind, std::string()});
-  if (found == index_.end() || found->first.first != kind) return nullptr;
+  const auto found = index_.lower_bound({kind, std::string(), nullptr});
+  if (found == index_.end() || std::get<0>(found->first) != kind) return nullptr;
   // The index is sorted by text; the first one found is the one to name.
   size_t first = found->second;
-  for (auto at = found; at != index_.end() && at->first.first == kind; ++at)
+  for (auto at = found; at != index_.end() && std::get<0>(at->first) == kind; ++at)
     first = std::min(first, at->second);
   return &all_[first];
 }
 
 void Effects::add(Effect effect) {
-  if (index_.emplace(std::pair(effect.kind, effect.what), all_.size()).second)
+  if (index_.emplace(std::tuple(effect.kind, effect.what, effect.function), all_.size()).second)
     all_.push_back(std::move(effect));
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "analysis/graph/dataflow.h"
@@ -83,7 +84,8 @@ class Effects {
 
  private:
   std::vector<Effect> all_;
-  std::map<std::pair<EffectKind, std::string>, size_t> index_;
+  // Each is there once for each function that has it: some may be refused in one and not in another.
+  std::map<std::tuple<EffectKind, std::string, const ptx::Function*>, size_t> index_;
 };
 
 // The effects of one instruction by itself. The functions below find the effects of calls and of special

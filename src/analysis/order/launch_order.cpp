@@ -81,11 +81,7 @@ class OrderJudge {
       children_.push_back(std::make_unique<Child>(parent, std::move(launch), block));
     for (const auto& child : children_) find_host_roots(*child);
     find_written();
-    const Footprint own = footprint_of(parent, parent_effects_);
-    for (const MemoryAccess& access : own.accesses)
-      if (access.looks()) lookers_.push_back({access.roots, memory_of_parent(parent, access.roots)});
-    if (others == OtherLaunches::Unknown) lookers_.push_back({{MemoryRoot()}, std::nullopt});
-    find_lookers();
+    find_lookers(others);
   }
 
   // For a recursion: where pointers come from is followed from launch to launch.
@@ -96,7 +92,7 @@ class OrderJudge {
     for (const auto& kernel : kernels)
       children_.push_back(std::make_unique<Child>(parent, LaunchedChild{&kAnySite, kernel}, KnownExtents{}));
     find_recursive_group_memory(parent, parent_effects_, launches, children_);
-    find_lookers();
+    find_lookers(OtherLaunches::None);
   }
 
   // The verdict on two kernels of a recursion, and on two launches of which no threads are known.
@@ -121,7 +117,7 @@ class OrderJudge {
   [[nodiscard]] std::optional<OrderConditions> own_reads(size_t a) const {
     const Child& child = *children_[a];
     if (!child.footprint.visible.empty()) return std::nullopt;
-    auto out = unseen(child);
+    auto out = unseen(child, true);
     if (!out) return std::nullopt;
     for (const Access& read : child.accesses) {
       for (const Access& change : child.accesses) {
@@ -214,21 +210,22 @@ class OrderJudge {
 
   // ---- kernels that run meanwhile ----
 
-  // A strong read, or an atomic whose result is used, in some kernel that may run beside children.
+  // A strong read, or an atomic whose result is used, of the parent.
   struct Looker {
-    std::set<MemoryRoot> roots;  // of its own kernel
+    std::set<MemoryRoot> roots;
     std::optional<std::set<HostMemory>> memory;
   };
 
-  void find_lookers() {
-    for (const auto& child : children_)
-      for (const Access& access : child->accesses)
-        if (access.is->looks()) lookers_.push_back({access.is->roots, access.memory});
+  void find_lookers(OtherLaunches others) {
+    const Footprint own = footprint_of(parent_, parent_effects_);
+    for (const MemoryAccess& access : own.accesses)
+      if (access.looks()) lookers_.push_back({access.roots, memory_of_parent(parent_, access.roots)});
+    if (others == OtherLaunches::Unknown) lookers_.push_back({{MemoryRoot()}, std::nullopt});
   }
 
   // The conditions under which no other kernel looks at what the child changes while it runs; nothing if one
-  // may.
-  [[nodiscard]] std::optional<OrderConditions> unseen(const Child& child) const {
+  // may. What is shown to be apart for children of one block is taken to be apart for those of others.
+  [[nodiscard]] std::optional<OrderConditions> unseen(const Child& child, bool by_threads) const {
     OrderConditions out;
     for (const Access& change : child.accesses) {
       if (!change.is->may_be_seen()) continue;
@@ -238,16 +235,26 @@ class OrderJudge {
         if (!conditions) return std::nullopt;
         out.add(*conditions);
       }
+      for (const auto& other : children_) {
+        for (const Access& look : other->accesses) {
+          if (!look.is->looks()) continue;
+          const OrderVerdict found = accesses(
+              child, change, *other, look, [] { return false; }, by_threads);
+          if (found.order != Order::Proven) return std::nullopt;
+          out.add(found.conditions);
+        }
+      }
     }
     return out;
   }
 
   // Children that overlap are told from children in a row by what they have changed so far. So one of the two
   // must be unseen.
-  [[nodiscard]] OrderVerdict if_unseen(OrderVerdict proven, const Child& first, const Child& second) const {
-    auto conditions = unseen(first);
+  [[nodiscard]] OrderVerdict if_unseen(OrderVerdict proven, const Child& first, const Child& second,
+                                       bool by_threads) const {
+    auto conditions = unseen(first, by_threads);
     if (!conditions || !conditions->apart.empty()) {
-      auto other = unseen(second);
+      auto other = unseen(second, by_threads);
       if (other && (!conditions || other->apart.empty())) conditions = std::move(other);
     }
     if (!conditions)
@@ -293,7 +300,8 @@ class OrderJudge {
         verdict.add(found);
       }
     }
-    return verdict.order == Order::Proven ? if_unseen(std::move(verdict), first, second) : verdict;
+    return verdict.order == Order::Proven ? if_unseen(std::move(verdict), first, second, by_threads)
+                                          : verdict;
   }
 
   // ---- two accesses ----
@@ -448,7 +456,7 @@ class OrderJudge {
   const MemoryEffects parent_effects_;
   std::vector<std::unique_ptr<Child>> children_;
   std::optional<std::set<HostMemory>> written_;  // nothing where that is not known
-  std::vector<Looker> lookers_;                  // in the parent and its children
+  std::vector<Looker> lookers_;
 };
 
 LaunchOrder::LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches,

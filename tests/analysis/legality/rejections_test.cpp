@@ -421,6 +421,8 @@ const std::set<std::string> kNoRejection = {
     "the host may pass pointers to the same memory", "{} has {} ({})",
     // On launches that the executor runs: tests/jit/golden/executor.remarks.
     "without order", "{}, and not only for blocks before it: {}",
+    // At granularity warp: tests/jit/golden/warp.remarks.
+    "another kernel may look at what the children update while they run",
     // What no recursive group should be asked for.
     "not in this recursive group",
     // Of kernels with hundreds of accesses: tests/analysis/order/launch_order_test.cpp.

@@ -81,6 +81,16 @@ extern "C" __global__ void copies_beside_launch(int* cells) {
   count_up<<<1, 8>>>(own + 8, 20, 1 + static_cast<int>(threadIdx.x));
 }
 
+// A kernel without launches that fills memory by itself and in a function that it calls.
+__device__ __noinline__ void fill_elsewhere(int* cells, int value, size_t bytes) {
+  cudaMemsetAsync(cells, value, bytes);
+}
+__global__ void fills_twice(int* cells) {
+  cudaMemsetAsync(cells, 1, 8192);
+  fill_elsewhere(cells, 2, 8192);
+}
+extern "C" __global__ void launch_fills(int* cells) { fills_twice<<<1, 1>>>(cells); }
+
 // A kernel without launches, whose threads have streams of their own.
 __global__ void by_threads(int* rows) {
   int* const row = rows + 8 * (blockIdx.x * blockDim.x + threadIdx.x);
@@ -509,6 +519,14 @@ KLAP_CASE(executed_copies_in_own_stream,
   run("copy_behind_launch", behind);
   run("fill_ahead_of_launch", ahead);
   run("copies_beside_launch", beside);
+}
+
+KLAP_CASE(copies_in_called_function, "a fill in a called function is not in the order of the kernel's own") {
+  constexpr int kCells = 2048;
+  const auto cells = c.buffer("cells", std::vector<int>(kCells), std::vector<int>(kCells, 0x02020202));
+  c.launch("launch_fills", {1, 1, 1}, {1, 1, 1}, c.address(cells));
+  c.left("launch_fills", "child-launches");
+  c.by_warp("any");
 }
 
 KLAP_CASE(executed_copies_of_blocks, "threads of a block lose copies, or a launch overtakes one") {
