@@ -26,28 +26,6 @@ using analysis::StreamKind;
 
 namespace {
 
-// The unit that defines `kernel`, the parent's own unit first. An internal kernel of another unit does not
-// count.
-struct ChildPlace {
-  size_t unit = 0;
-  const ptx::Function* function = nullptr;
-};
-ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit) {
-  std::vector<size_t> order = {parent_unit};
-  for (size_t u = 0; u < plan.units.size(); ++u) {
-    if (u != parent_unit) order.push_back(u);
-  }
-  for (size_t u : order) {
-    const Unit& unit = plan.units[u]->unit();
-    if (unit.is_device_runtime || unit.ptx.find(kernel) == std::string::npos) continue;
-    const ptx::Module* module = plan.units[u]->module();
-    const ptx::Function* f = module == nullptr ? nullptr : module->find_function(kernel);
-    const bool visible = f != nullptr && (u == parent_unit || f->linkage != ptx::Linkage::Internal);
-    if (visible && f->is_definition) return {u, f};
-  }
-  return {};
-}
-
 bool is_recursion(const std::optional<Rejection>& rejection) {
   return rejection && rejection->reason == Reason::ChildLaunches;
 }

@@ -14,6 +14,22 @@ using analysis::OrderVerdict;
 using analysis::Reason;
 using analysis::Rejection;
 
+ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit) {
+  std::vector<size_t> order = {parent_unit};
+  for (size_t u = 0; u < plan.units.size(); ++u) {
+    if (u != parent_unit) order.push_back(u);
+  }
+  for (size_t u : order) {
+    const Unit& unit = plan.units[u]->unit();
+    if (unit.is_device_runtime || unit.ptx.find(kernel) == std::string::npos) continue;
+    const ptx::Module* module = plan.units[u]->module();
+    const ptx::Function* f = module == nullptr ? nullptr : module->find_function(kernel);
+    const bool visible = f != nullptr && (u == parent_unit || f->linkage != ptx::Linkage::Internal);
+    if (visible && f->is_definition) return {u, f};
+  }
+  return {};
+}
+
 const analysis::LaunchOrder* OrderPlanner::of(const std::vector<PlannedSite>& sites) {
   const PlannedSite& any = sites.front();
   if (any.aggregation.ordering == analysis::Ordering::Relaxed) return nullptr;
@@ -130,8 +146,23 @@ void OrderPlanner::judge_order_of_warps(std::vector<PlannedSite>& sites,
 // Whether the children that the lanes of a warp launch at one site may overlap.
 OrderVerdict OrderPlanner::order_of_lanes(const std::vector<PlannedSite>& sites, size_t site) {
   if (const analysis::LaunchOrder* const order = of(sites)) return order->of_pair(site, site);
-  const analysis::LaunchOrder order(*sites[site].parent, {{sites[site].site, facts_of(sites[site])}},
-                                    sites[site].aggregation.block, analysis::OtherLaunches::Unknown);
+  std::vector<analysis::LaunchedChild> launches = {{sites[site].site, facts_of(sites[site])}};
+  auto others = analysis::OtherLaunches::None;
+  for (PlannedSite other : sites) {
+    if (other.site == sites[site].site) continue;
+    if (other.child == nullptr) {  // it is left for a reason of its own
+      const ChildPlace place = find_child(plan_, other.site->callee, other.parent_unit);
+      other.child = place.function;
+      other.child_unit = place.unit;
+    }
+    if (other.child == nullptr) {
+      others = analysis::OtherLaunches::Unknown;
+    } else {
+      launches.push_back({other.site, facts_of(other)});
+    }
+  }
+  const analysis::LaunchOrder order(*sites[site].parent, std::move(launches), sites[site].aggregation.block,
+                                    others);
   return order.of_pair(0, 0);
 }
 
