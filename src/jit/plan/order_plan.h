@@ -19,14 +19,6 @@
 
 namespace klap::jit {
 
-// The unit that defines `kernel`, the parent's own unit first. An internal kernel of another unit does not
-// count.
-struct ChildPlace {
-  size_t unit = 0;
-  const ptx::Function* function = nullptr;
-};
-ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit);
-
 class OrderPlanner {
  public:
   OrderPlanner(Plan& plan, const Request& request) : plan_(plan), request_(request) {}

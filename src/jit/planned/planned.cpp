@@ -17,6 +17,22 @@ std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite>
   return out;
 }
 
+ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit) {
+  std::vector<size_t> order = {parent_unit};
+  for (size_t u = 0; u < plan.units.size(); ++u) {
+    if (u != parent_unit) order.push_back(u);
+  }
+  for (size_t u : order) {
+    const Unit& unit = plan.units[u]->unit();
+    if (unit.is_device_runtime || unit.ptx.find(kernel) == std::string::npos) continue;
+    const ptx::Module* module = plan.units[u]->module();
+    const ptx::Function* f = module == nullptr ? nullptr : module->find_function(kernel);
+    const bool visible = f != nullptr && (u == parent_unit || f->linkage != ptx::Linkage::Internal);
+    if (visible && f->is_definition) return {u, f};
+  }
+  return {};
+}
+
 bool has_grid_of_one_row(const analysis::Site& site, const analysis::DataFlow& parent) {
   return parent.constant(site.grid[1]) == 1 && parent.constant(site.grid[2]) == 1;
 }

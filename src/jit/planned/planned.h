@@ -81,6 +81,14 @@ struct Plan {
 // The sites parent by parent. A parent with two variants is there twice, with facts of its own each time.
 std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite> sites);
 
+// The unit that defines `kernel`, the parent's own unit first. An internal kernel of another unit does not
+// count.
+struct ChildPlace {
+  size_t unit = 0;
+  const ptx::Function* function = nullptr;
+};
+ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit);
+
 // Whether the child's grid has y = z = 1: of one site, of all.
 bool has_grid_of_one_row(const analysis::Site& site, const analysis::DataFlow& parent);
 bool have_grids_of_one_row(std::span<const PlannedSite> sites);
