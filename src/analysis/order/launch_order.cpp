@@ -117,7 +117,7 @@ class OrderJudge {
   [[nodiscard]] std::optional<OrderConditions> own_reads(size_t a) const {
     const Child& child = *children_[a];
     if (!child.footprint.visible.empty()) return std::nullopt;
-    auto out = unseen(child, true);
+    std::optional<OrderConditions> out = unseen(child, true);
     if (!out) return std::nullopt;
     for (const Access& read : child.accesses) {
       for (const Access& change : child.accesses) {
@@ -217,6 +217,10 @@ class OrderJudge {
   };
 
   void find_lookers(OtherLaunches others) {
+    const auto may_be_seen = [](const auto& child) {
+      return std::ranges::any_of(child->accesses, [](const Access& a) { return a.is->may_be_seen(); });
+    };
+    if (std::ranges::none_of(children_, may_be_seen)) return;
     const Footprint own = footprint_of(parent_, parent_effects_);
     for (const MemoryAccess& access : own.accesses)
       if (access.looks()) lookers_.push_back({access.roots, memory_of_parent(parent_, access.roots)});
@@ -225,7 +229,12 @@ class OrderJudge {
 
   // The conditions under which no other kernel looks at what the child changes while it runs; nothing if one
   // may. What is shown to be apart for children of one block is taken to be apart for those of others.
-  [[nodiscard]] std::optional<OrderConditions> unseen(const Child& child, bool by_threads) const {
+  [[nodiscard]] const std::optional<OrderConditions>& unseen(const Child& child, bool by_threads) const {
+    const auto [known, is_new] = unseen_.try_emplace({&child, by_threads});
+    if (is_new) known->second = find_unseen(child, by_threads);
+    return known->second;
+  }
+  [[nodiscard]] std::optional<OrderConditions> find_unseen(const Child& child, bool by_threads) const {
     OrderConditions out;
     for (const Access& change : child.accesses) {
       if (!change.is->may_be_seen()) continue;
@@ -252,10 +261,10 @@ class OrderJudge {
   // must be unseen.
   [[nodiscard]] OrderVerdict if_unseen(OrderVerdict proven, const Child& first, const Child& second,
                                        bool by_threads) const {
-    auto conditions = unseen(first, by_threads);
+    std::optional<OrderConditions> conditions = unseen(first, by_threads);
     if (!conditions || !conditions->apart.empty()) {
-      auto other = unseen(second, by_threads);
-      if (other && (!conditions || other->apart.empty())) conditions = std::move(other);
+      const auto& other = unseen(second, by_threads);
+      if (other && (!conditions || other->apart.empty())) conditions = other;
     }
     if (!conditions)
       return {Order::Kept, "another kernel may look at what the children update while they run", {}};
@@ -457,6 +466,7 @@ class OrderJudge {
   std::vector<std::unique_ptr<Child>> children_;
   std::optional<std::set<HostMemory>> written_;  // nothing where that is not known
   std::vector<Looker> lookers_;
+  mutable std::map<std::pair<const Child*, bool>, std::optional<OrderConditions>> unseen_;
 };
 
 LaunchOrder::LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches,
