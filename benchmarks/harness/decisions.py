@@ -2,8 +2,8 @@
 
 A row's parents may run as they are where that is faster (src/runtime/README.md, the guard). `--guard` measures each row
 without the guard, too, and once more after earlier runs of the same program, whose times the guard goes on from. The
-decision is right if the form that ran is the faster one, or no more than 3 % slower. Where the original was not tried, the
-variant is what was decided. Natively a row counts only if it is right at CUDA's default limit and loses no launch there,
+decision is right if the form that ran is the faster one, or no more than 3 % slower. If the original ran, its time is that of
+this run: natively, in a process of its own, it may take longer. Where the original was not tried, the variant is what was decided. Natively a row counts only if it is right at CUDA's default limit and loses no launch there,
 since the guard may run nothing else.
 """
 
@@ -54,11 +54,12 @@ def was_tried(found):
     return any(guard["original_ms"] for parent in found.get("parents", {}).values() for guard in parent["guard"])
 
 
-def is_right(form, unguarded, native):
-    """Whether that form is the faster one; None if there was no choice."""
+def is_right(form, unguarded, native, original=None):
+    """Whether that form is the faster one; None if there was no choice. `original`: its time where it was decided for."""
     if unguarded is None or native is None or form == LEFT:
         return None
-    taken, other = (native, unguarded) if form == ORIGINAL else (unguarded, native)
+    as_it_is = native if original is None else min(native, original)
+    taken, other = (as_it_is, unguarded) if form == ORIGINAL else (unguarded, native)
     return taken <= other * (1 + CLOSE)
 
 
@@ -78,7 +79,8 @@ def decision_of(record, content):
     if found is None or found["verdict"] != "right":
         return None
     form = chosen_form(found)
-    return form, is_right(form, time_of(record, usual(content) + UNGUARDED), native_time(record)), lost_share(found)
+    original = found["median_ms"] if form == ORIGINAL else None
+    return form, is_right(form, time_of(record, usual(content) + UNGUARDED), native_time(record), original), lost_share(found)
 
 
 def decision_text(right, found):

@@ -27,8 +27,8 @@ double added_ms(double took, double otherwise) { return std::max(0.0, took - oth
 
 // A process of so many launches, by these times.
 double run_ms(const FormTimes& form, double launches) {
-  const double first = form.first.empty() ? form.later.best() : form.first.best();
-  return first + std::max(0.0, launches - 1) * form.later.best();
+  const double first = form.first.empty() ? form.later.typical() : form.first.typical();
+  return first + std::max(0.0, launches - 1) * form.later.typical();
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ void GuardChoice::original_took(double ms) {
   ++trials_;
   const GuardTimes times = all();
   if (!is_first_measured_) {
-    own_.lost_ms += added_ms(ms, times.variant.later.best());
+    own_.lost_ms += added_ms(ms, times.variant.later.typical());
     return decide_by_later(times);
   }
   const double lost = added_ms(ms, variant_ms());
@@ -150,7 +150,7 @@ void GuardChoice::original_took(double ms) {
 // A told decision is given up if the times that it came from are not true here.
 void GuardChoice::check_told(double ms, const Samples& told) {
   if (!is_told_ || told.empty()) return;
-  if (ms < told.best() * kOtherTime && ms * kOtherTime > told.best()) return;
+  if (ms < told.typical() * kOtherTime && ms * kOtherTime > told.typical()) return;
   begin_again();
 }
 
@@ -184,7 +184,7 @@ bool GuardChoice::knows_variant(const GuardTimes& times) const {
 
 bool GuardChoice::may_try_original(const GuardTimes& times) const {
   const Samples& known = has_run_original_ ? times.original.later : times.original.first;
-  return may_lose(known.empty() ? launches_ms() : added_ms(known.best(), variant_ms()), times);
+  return may_lose(known.empty() ? launches_ms() : added_ms(known.typical(), variant_ms()), times);
 }
 
 // The most that CUDA takes to launch the children from the device.
@@ -197,13 +197,13 @@ double GuardChoice::launches_ms() const {
 bool GuardChoice::may_lose(double ms, const GuardTimes& times) const {
   const Samples& known = times.variant.later.empty() ? times.variant.first : times.variant.later;
   if (known.empty()) return true;
-  const double spent = earlier_.spent_ms + known.best() * static_cast<double>(own_.launches);
+  const double spent = earlier_.spent_ms + known.typical() * static_cast<double>(own_.launches);
   return earlier_.lost_ms + own_.lost_ms + ms + kMeasuringMs <= kMostLost * spent;
 }
 
 // One trial is enough if it leaves no doubt.
 void GuardChoice::decide_by_first(const GuardTimes& times) {
-  const double variant = times.variant.first.best(), original = times.original.first.best();
+  const double variant = times.variant.first.typical(), original = times.original.first.typical();
   if (times.variant.first.empty() || times.original.first.empty()) return;
   const bool is_clear = original > kMuchSlower * variant || variant > kMuchSlower * original;
   if (times.original.first.count() < kMeasured && !is_clear) return;
@@ -214,10 +214,10 @@ void GuardChoice::decide_by_first(const GuardTimes& times) {
 void GuardChoice::decide_by_later(const GuardTimes& times) {
   const Samples &variant = times.variant.later, &original = times.original.later;
   if (variant.empty() || original.empty()) return;
-  const bool is_much_slower = original.count() > 1 && original.best() > kMuchSlower * variant.best();
+  const bool is_much_slower = original.count() > 1 && original.typical() > kMuchSlower * variant.typical();
   if (original.count() < kMeasured && !is_much_slower) return;
   // A process that has run the original need not set it up any more.
-  if (has_run_original_ || own_.launches > 0) return decide(original.best() < kFaster * variant.best());
+  if (has_run_original_ || own_.launches > 0) return decide(original.typical() < kFaster * variant.typical());
   const double launches = times.launches_a_run();
   decide(run_ms(times.original, launches) < kFaster * run_ms(times.variant, launches));
 }
@@ -233,13 +233,14 @@ void GuardChoice::decide(bool takes_original) {
 
 double GuardChoice::variant_ms() const {
   const GuardTimes times = all();
-  return times.variant.later.empty() || by_first_ ? times.variant.first.best() : times.variant.later.best();
+  return times.variant.later.empty() || by_first_ ? times.variant.first.typical()
+                                                  : times.variant.later.typical();
 }
 
 double GuardChoice::original_ms() const {
   const GuardTimes times = all();
-  return times.original.later.empty() || by_first_ ? times.original.first.best()
-                                                   : times.original.later.best();
+  return times.original.later.empty() || by_first_ ? times.original.first.typical()
+                                                   : times.original.later.typical();
 }
 
 std::optional<GuardTimes> GuardChoice::found() const {

@@ -54,7 +54,7 @@ TEST_F(GuardProfilesTest, ARunGoesOnFromEarlierOnes) {
   run(times(1));
   EXPECT_EQ(2u, earlier().runs);
   EXPECT_EQ(20u, earlier().launches);
-  EXPECT_EQ(1, earlier().variant.later.best());
+  EXPECT_EQ(1, earlier().variant.later.typical());
   EXPECT_EQ(30, earlier().spent_ms);
   EXPECT_EQ(0u, earlier({"__klap_parent", {1, 3}}).runs) << "other launches";
   EXPECT_EQ(0u, earlier({"__klap_other", {1, 2}}).runs) << "another parent";
@@ -63,7 +63,7 @@ TEST_F(GuardProfilesTest, ARunGoesOnFromEarlierOnes) {
 
 TEST_F(GuardProfilesTest, NewTimesOutweighOldOnes) {
   for (const double ms : {1, 5, 6, 7}) run(times(ms));
-  EXPECT_EQ(5, earlier().variant.later.best()) << "of the last three";
+  EXPECT_EQ(5, earlier().variant.later.typical()) << "of the last three";
 }
 
 TEST_F(GuardProfilesTest, LittleIsNotKept) {
@@ -97,7 +97,7 @@ TEST_F(GuardProfilesTest, BrokenFilesAreIgnoredAndReplaced) {
     EXPECT_EQ(0u, earlier().runs);
   }
   run(times(3));
-  EXPECT_EQ(3, earlier().variant.later.best());
+  EXPECT_EQ(3, earlier().variant.later.typical());
 }
 
 TEST_F(GuardProfilesTest, AProfileUnderAWrongNameIsIgnored) {
