@@ -55,6 +55,7 @@ const std::vector<Form>& forms() {
         "ranges_stored_and_marked", "ranges_stored_around", "ranges_replaced", "ranges_stored_for_one_size"}},
       {"children written by hand, with names of their own", {"names_of_registers", "ranges_of_one_name"}},
       {"children that somebody may see at work", {"looked_at_by_parent", "looked_at_by_child"}},
+      {"children that reach one array from two pointers", {"distance_from_below", "distance_by_address"}},
       {"children whose rows overlap where a register wraps around",
        {"order_wraps_in_guard", "order_wraps_in_step", "order_wraps_below_zero"}},
       {"children in loops that only load and compute, several rounds in a row",

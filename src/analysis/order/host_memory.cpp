@@ -95,6 +95,39 @@ std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent
   return out.empty() ? std::nullopt : std::optional(out);
 }
 
+bool add_distances(std::set<HostMemory>& memory, const DistanceScope& in, const Expr& address) {
+  std::set<HostMemory> out;
+  for (HostMemory part : memory) {
+    if (part.variable.empty()) {
+      auto distances = host_distances(in, address, part.parameter_offset);
+      if (!distances) return false;
+      part.distances.merge(*distances);
+    }
+    out.insert(std::move(part));
+  }
+  memory = std::move(out);
+  return true;
+}
+
+std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent,
+                                                     const MemoryAccess& access) {
+  auto out = memory_of_parent(parent, access.roots);
+  if (!out || !access.address) return out;
+  const ptx::Statement& s = *parent.flow.instructions()[access.instruction].statement;
+  const Expr address = parent.values().symbolic.address(access.instruction, s.operands[*access.address]);
+  return add_distances(*out, {&parent}, address) ? out : std::nullopt;
+}
+
+std::optional<std::set<HostMemory>> memory_of_argument(const FunctionFacts& parent,
+                                                       const MemoryEffects& effects,
+                                                       const Argument& argument) {
+  auto out = memory_of_parent(parent, effects.roots_of(argument.source));
+  if (!out || argument.store == nullptr) return out;
+  const uint32_t store = parent.flow.index_of(argument.store);
+  const Expr value = parent.values().symbolic.read(store, argument.source, 8 * argument.bytes);
+  return add_distances(*out, {&parent}, value) ? out : std::nullopt;
+}
+
 std::optional<std::set<HostNumber>> numbers_that_lead_upwards(const FunctionFacts& child,
                                                               const LaunchTerms& terms, const Expr& address,
                                                               const HostMemory& memory) {

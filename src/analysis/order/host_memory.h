@@ -2,7 +2,8 @@
 //
 // The host can ask the driver in which allocation a pointer lies. That tells where the program's accesses
 // are, unless it computes addresses below the pointer: then the pointer may be the end of one array and mean
-// that, though another one begins there.
+// that, though another one begins there. Numbers that the host passes may lead away from it, too
+// (host_distance.h).
 #pragma once
 
 #include <compare>
@@ -14,6 +15,8 @@
 #include "analysis/expressions/expression.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/memory_effects.h"
+#include "analysis/order/footprint.h"
+#include "analysis/order/host_distance.h"
 #include "analysis/order/launch_terms.h"
 
 namespace klap::analysis {
@@ -31,6 +34,8 @@ struct HostMemory {
   // No address is computed from the pointer by going down from it, unless one of the numbers is negative.
   bool only_upwards = false;
   std::set<HostNumber> unless_negative = {};
+  // The accesses may begin so far from the pointer, as well as at it.
+  std::set<HostDistance> distances = {};
   auto operator<=>(const HostMemory&) const = default;
   [[nodiscard]] bool has_same_name(const HostMemory& other) const {
     return parameter_offset == other.parameter_offset && variable == other.variable;
@@ -40,6 +45,15 @@ struct HostMemory {
 // The memory that roots in the parent name, as the host knows it; nothing where one of them is not known.
 std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent,
                                                      const std::set<MemoryRoot>& roots);
+
+// The same for an access in the parent, whose address is known, or for a pointer argument of a launch.
+std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent, const MemoryAccess& access);
+std::optional<std::set<HostMemory>> memory_of_argument(const FunctionFacts& parent,
+                                                       const MemoryEffects& effects,
+                                                       const Argument& argument);
+
+// Adds the distances at which `address` may lie from the pointers. False if there are too many to tell.
+bool add_distances(std::set<HostMemory>& memory, const DistanceScope& in, const Expr& address);
 
 // The parameters of the parent which must not be negative for an address of the child never to lie below the
 // pointer that `memory` names; nothing where it may lie there all the same. Integers that the child or the

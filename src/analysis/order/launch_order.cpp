@@ -177,8 +177,8 @@ class OrderJudge {
 
   void find_host_roots(Child& child) {
     for (Access& access : child.accesses) {
-      const auto memory = host_memory(child, access.is->roots);
-      if (!memory) continue;
+      auto memory = host_memory(child, access.is->roots);
+      if (!memory || !add_distances(*memory, child, *access.is)) continue;
       access.memory.emplace();
       for (HostMemory part : *memory) {
         if (auto numbers = numbers_that_lead_upwards(*child.facts, child.terms, access.shape.address, part)) {
@@ -188,6 +188,15 @@ class OrderJudge {
         access.memory->insert(part);
       }
     }
+  }
+
+  // What a called function accesses lies in the memory behind the pointers that it is given.
+  bool add_distances(std::set<HostMemory>& memory, const Child& child, const MemoryAccess& access) const {
+    if (!access.address) return true;
+    const ptx::Statement& s = *child.facts->flow.instructions()[access.instruction].statement;
+    const Expr address =
+        child.facts->values().symbolic.address(access.instruction, s.operands[*access.address]);
+    return analysis::add_distances(memory, {child.facts.get(), child.site, &parent_}, address);
   }
 
   // Collects the memory that the parent and its children write.
@@ -223,7 +232,7 @@ class OrderJudge {
     if (std::ranges::none_of(children_, may_be_seen)) return;
     const Footprint own = footprint_of(parent_, parent_effects_);
     for (const MemoryAccess& access : own.accesses)
-      if (access.looks()) lookers_.push_back({access.roots, memory_of_parent(parent_, access.roots)});
+      if (access.looks()) lookers_.push_back({access.roots, memory_of_parent(parent_, access)});
     if (others == OtherLaunches::Unknown) lookers_.push_back({{MemoryRoot()}, std::nullopt});
   }
 

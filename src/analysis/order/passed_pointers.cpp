@@ -24,7 +24,7 @@ class PassedPointers::Follower {
     for (const GroupLaunch& launch : launches) {
       const FunctionFacts& from = launch.from == GroupLaunch::kHost ? parent : *kernels[launch.from];
       const auto known = effects.try_emplace(&from, from).first;
-      launches_.push_back({launch.from, launch.to, arguments_of(from, *launch.site, known->second)});
+      launches_.push_back(launch_of(launch, from, known->second));
     }
   }
 
@@ -46,33 +46,37 @@ class PassedPointers::Follower {
 
  private:
   // A pointer argument that leads back to one parameter of the launching kernel, or to a variable.
-  struct Argument {
+  struct PassedPointer {
     uint32_t offset = 0;
     HostMemory of_launcher;
     bool is_exact = false;
   };
   struct Launch {
     size_t from = 0, to = 0;
-    std::vector<Argument> arguments;
+    std::vector<PassedPointer> pointers;
+    std::map<uint32_t, uint32_t> numbers;  // parameters that are passed on, by their offset in the child
   };
 
-  static std::vector<Argument> arguments_of(const FunctionFacts& from, const Site& site,
-                                            const MemoryEffects& effects) {
-    const SiteValues values = site_values(from.values(), site);
-    std::vector<Argument> out;
-    for (size_t i = 0; i < site.arguments.size(); ++i) {
-      const auto& [offset, bytes, type, source, store] = site.arguments[i];
-      if (bytes != kPointerBytes) continue;
-      const auto memory = memory_of_parent(from, effects.roots_of(source));
+  static Launch launch_of(const GroupLaunch& launch, const FunctionFacts& from,
+                          const MemoryEffects& effects) {
+    const SiteValues values = site_values(from.values(), *launch.site);
+    Launch out{launch.from, launch.to, {}, {}};
+    for (const SiteArgument& argument : values.arguments) {
+      const Expr& value = argument.operand.value.exact();
+      if (value.known() && value->kind == ExprKind::Parameter && value->bits == 8 * argument.bytes)
+        out.numbers.emplace(argument.offset, static_cast<uint32_t>(value->value));
+    }
+    for (const Argument& argument : launch.site->arguments) {
+      if (argument.bytes != kPointerBytes) continue;
+      const auto memory = launch.from == GroupLaunch::kHost
+                              ? memory_of_argument(from, effects, argument)
+                              : memory_of_parent(from, effects.roots_of(argument.source));
       if (!memory || memory->size() != 1) continue;
       const HostMemory& is = *memory->begin();
-      const bool is_exact = std::ranges::any_of(values.arguments, [&](const SiteArgument& argument) {
-        const Expr& value = argument.operand.value.exact();
-        return argument.offset == offset && argument.bytes == bytes && value.known() &&
-               value->kind == ExprKind::Parameter && value->bits == 8 * bytes &&
-               value->value == is.parameter_offset && is.variable.empty();
-      });
-      out.push_back({offset, is, is_exact});
+      const auto same = out.numbers.find(argument.offset);
+      const bool is_exact =
+          same != out.numbers.end() && same->second == is.parameter_offset && is.variable.empty();
+      out.pointers.push_back({argument.offset, is, is_exact});
     }
     return out;
   }
@@ -80,15 +84,22 @@ class PassedPointers::Follower {
   // The context of a child. The parent that the host launches has none: its parameters are the host's.
   static Context passed(const Launch& launch, const Context* context) {
     Context out;
-    for (const Argument& argument : launch.arguments) {
-      const bool is_variable = !argument.of_launcher.variable.empty();
+    for (const PassedPointer& pointer : launch.pointers) {
+      const bool is_variable = !pointer.of_launcher.variable.empty();
       if (context == nullptr || is_variable) {
-        out[argument.offset] = {argument.of_launcher, argument.is_exact};
+        out.pointers[pointer.offset] = {pointer.of_launcher, pointer.is_exact};
         continue;
       }
-      const auto found = context->find(argument.of_launcher.parameter_offset);
-      if (found == context->end()) continue;
-      out[argument.offset] = {found->second.memory, found->second.is_exact && argument.is_exact};
+      const auto found = context->pointers.find(pointer.of_launcher.parameter_offset);
+      if (found == context->pointers.end()) continue;
+      out.pointers[pointer.offset] = {found->second.memory, found->second.is_exact && pointer.is_exact};
+    }
+    for (const auto& [offset, of_launcher] : launch.numbers) {
+      if (context == nullptr) {
+        out.numbers[offset] = of_launcher;
+      } else if (const auto found = context->numbers.find(of_launcher); found != context->numbers.end()) {
+        out.numbers[offset] = found->second;
+      }
     }
     return out;
   }
@@ -96,7 +107,7 @@ class PassedPointers::Follower {
   // Whether that changed anything.
   static bool add(std::set<Context>& to, Context context) {
     if (to.size() > kMostContexts) return false;
-    if (to.size() == kMostContexts && !to.contains(context)) context.clear();
+    if (to.size() == kMostContexts && !to.contains(context)) context = {};
     return to.insert(std::move(context)).second;
   }
 
@@ -108,13 +119,40 @@ PassedPointers::PassedPointers(const FunctionFacts& parent,
                                const std::vector<GroupLaunch>& launches)
     : contexts_(Follower(parent, kernels, launches).contexts(kernels.size())) {}
 
+// The distances from the host's pointer, where the kernel's pointer may be off by some and its accesses start
+// at others from there. Numbers that are not the host's count elements.
+std::set<HostDistance> PassedPointers::distances(const std::set<HostDistance>& of_pointer,
+                                                 const std::set<HostDistance>& from_there,
+                                                 const Context& context) {
+  std::set<HostDistance> out = of_pointer;
+  for (const HostDistance& distance : from_there) {
+    HostDistance of_host;
+    for (HostProduct product : distance) {
+      const bool is_known = std::ranges::all_of(product.factors, [&](HostFactor& factor) {
+        const auto found = context.numbers.find(factor.parameter_offset);
+        if (found != context.numbers.end()) factor.parameter_offset = found->second;
+        return found != context.numbers.end();
+      });
+      if (is_known) of_host.push_back(std::move(product));
+    }
+    if (of_host.empty()) continue;
+    out.insert(of_host);
+    for (HostDistance both : of_pointer) {
+      both.insert(both.end(), of_host.begin(), of_host.end());
+      out.insert(std::move(both));
+    }
+  }
+  return out;
+}
+
 // An address goes upwards from the host's pointer only if the kernel's pointer is the same. The numbers on
 // which that depends are not followed.
 std::optional<HostMemory> PassedPointers::host_memory(const HostMemory& memory, const Context& context) {
   if (!memory.variable.empty()) return memory;
-  const auto found = context.find(memory.parameter_offset);
-  if (found == context.end()) return std::nullopt;
+  const auto found = context.pointers.find(memory.parameter_offset);
+  if (found == context.pointers.end()) return std::nullopt;
   HostMemory out = found->second.memory;
+  out.distances = distances(out.distances, memory.distances, context);
   out.only_upwards = memory.only_upwards && memory.unless_negative.empty() && found->second.is_exact;
   return out;
 }

@@ -40,9 +40,15 @@ class PassedPointers {
     auto operator<=>(const Pointer&) const = default;
   };
   // By the offset of the parameter. A pointer that is missing may be any.
-  using Context = std::map<uint32_t, Pointer>;
+  struct Context {
+    std::map<uint32_t, Pointer> pointers;
+    std::map<uint32_t, uint32_t> numbers;  // those of the host that are passed on, by their offset there
+    auto operator<=>(const Context&) const = default;
+  };
 
   class Follower;
+  static std::set<HostDistance> distances(const std::set<HostDistance>& of_pointer,
+                                          const std::set<HostDistance>& from_there, const Context& context);
   static std::optional<HostMemory> host_memory(const HostMemory& memory, const Context& context);
 
   std::vector<std::set<Context>> contexts_;  // of each kernel

@@ -24,7 +24,7 @@ class RecursiveGroupMemory {
       for (const GroupLaunch& launch : launches) {
         for (const Argument& argument : launch.site->arguments) {
           if (argument.bytes != 8) continue;
-          const auto passed = passed_on(launch, argument.source, pointers);
+          const auto passed = passed_on(launch, argument, pointers);
           const auto [known, is_new] =
               pointers.try_emplace({launch.to, argument.offset}, std::set<HostMemory>());
           more = merge(known->second, passed) || is_new || more;
@@ -45,12 +45,12 @@ class RecursiveGroupMemory {
   // The memory behind an argument that a launching kernel passes on. If the parent launches, the pointers are
   // its own, as the host gave them. Otherwise other launches gave them to the kernel.
   [[nodiscard]] std::optional<std::set<HostMemory>> passed_on(const GroupLaunch& launch,
-                                                              const std::string& source,
+                                                              const Argument& argument,
                                                               const Pointers& pointers) const {
-    if (launch.from == GroupLaunch::kHost) return memory_of_parent(parent_, parent_effects_.roots_of(source));
+    if (launch.from == GroupLaunch::kHost) return memory_of_argument(parent_, parent_effects_, argument);
     const ChildAccesses& from = *kernels_[launch.from];
     std::set<HostMemory> out;
-    for (const MemoryRoot& root : from.effects.roots_of(source)) {
+    for (const MemoryRoot& root : from.effects.roots_of(argument.source)) {
       const auto memory = memory_in_recursive_group(launch.from, root, pointers);
       if (!memory) return std::nullopt;
       out.insert(memory->begin(), memory->end());

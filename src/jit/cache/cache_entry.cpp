@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 14;
+constexpr uint32_t kFormat = 15;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -99,12 +99,30 @@ template <typename Archive, typename Number>
 requires std::integral<Number>
 void fields(Archive& archive, Number& number) { archive(number); }
 
+template <typename Archive, typename N>
+requires std::same_as<std::remove_const_t<N>, ParameterNumber>
+void fields(Archive& archive, N& number) {
+  auto& [offset, bytes, is_signed] = number;
+  archive(offset), archive(bytes), archive(is_signed);
+}
+
+template <typename Archive, typename P>
+requires std::same_as<std::remove_const_t<P>, ParameterProduct>
+void fields(Archive& archive, P& product) {
+  auto& [coefficient, factors] = product;
+  archive(coefficient), archive(factors);
+}
+
+template <typename Archive, typename D>
+requires std::same_as<std::remove_const_t<D>, Distance>
+void fields(Archive& archive, D& distance) { archive(distance.products); }
+
 template <typename Archive, typename M>
 requires std::same_as<std::remove_const_t<M>, MemoryPair>
 void fields(Archive& archive, M& pair) {
   auto& [first, second] = pair;
-  archive(first.offset), archive(first.variable), archive(first.only_upwards);
-  archive(second.offset), archive(second.variable), archive(second.only_upwards);
+  archive(first.offset), archive(first.variable), archive(first.only_upwards), archive(first.distances);
+  archive(second.offset), archive(second.variable), archive(second.only_upwards), archive(second.distances);
 }
 
 template <typename Archive, typename N>

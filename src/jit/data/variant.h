@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -87,14 +88,34 @@ struct PromotedChain {
   [[nodiscard]] bool launches() const { return mode == "P" || mode == "PO"; }
 };
 
-// Memory that the host knows by a pointer in the parent's parameters, or as a variable of the module.
-struct HostMemory {
-  uint32_t offset = 0;        // of the pointer
-  std::string variable;       // empty for a pointer
-  bool only_upwards = false;  // no access through the pointer lies below it
-};
 struct ParameterBytes {
   uint32_t offset = 0, bytes = 0;
+};
+
+// A number in the parent's parameters, widened to 64 bits.
+struct ParameterNumber {
+  uint32_t offset = 0, bytes = 0;
+  bool is_signed = false;
+  auto operator<=>(const ParameterNumber&) const = default;
+};
+// A product of numbers, modulo 2^64; without any a constant.
+struct ParameterProduct {
+  uint64_t coefficient = 0;
+  std::vector<ParameterNumber> factors{};
+  auto operator<=>(const ParameterProduct&) const = default;
+};
+// Their sum, in bytes.
+struct Distance {
+  std::vector<ParameterProduct> products{};
+  auto operator<=>(const Distance&) const = default;
+};
+
+// Memory that the host knows by a pointer in the parent's parameters, or as a variable of the module.
+struct HostMemory {
+  uint32_t offset = 0;                // of the pointer
+  std::string variable;               // empty for a pointer
+  bool only_upwards = false;          // no access through the pointer lies below it
+  std::vector<Distance> distances{};  // accesses may begin so far from the pointer, too
 };
 struct MemoryPair {
   HostMemory first, second;

@@ -59,7 +59,11 @@ std::string not_over_text(const Aggregation& aggregation, const Rejection& rejec
 }
 
 std::string memory_text(const analysis::HostMemory& memory) {
-  return memory.variable.empty() ? fmt::format("p[{}:8]", memory.parameter_offset) : memory.variable;
+  if (!memory.variable.empty()) return memory.variable;
+  std::string out = fmt::format("p[{}:8]", memory.parameter_offset);
+  for (const analysis::HostDistance& distance : memory.distances)
+    out += fmt::format(" (+ {})", to_string(distance));
+  return out;
 }
 
 // The conditions on a launch under which its children overlap: ", where ..."; empty if there are none.

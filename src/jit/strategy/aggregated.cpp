@@ -16,6 +16,20 @@ void describe_parameters(Variant& v, const ptx::Function& parent) {
 
 namespace {
 
+HostMemory memory_of(const analysis::HostMemory& memory) {
+  HostMemory out{memory.parameter_offset, memory.variable, memory.only_upwards, {}};
+  for (const analysis::HostDistance& distance : memory.distances) {
+    Distance& sum = out.distances.emplace_back();
+    for (const auto& [factors, coefficient] : distance) {
+      ParameterProduct& product = sum.products.emplace_back();
+      product.coefficient = coefficient;
+      for (const auto& [offset, bytes, is_signed] : factors)
+        product.factors.push_back({offset, bytes, is_signed});
+    }
+  }
+  return out;
+}
+
 // Conditions on a launch under which the variant is right.
 void add_conditions(Variant& v, const PlannedSite& site) {
   for (size_t axis = 0; axis < v.block.size(); ++axis) {
@@ -23,9 +37,7 @@ void add_conditions(Variant& v, const PlannedSite& site) {
     v.grid.at(axis) = site.aggregation.grid.at(axis).value_or(0);
   }
   v.several_blocks = site.order.conditions.several_blocks;
-  for (const auto& [a, b] : site.order.conditions.apart)
-    v.apart.push_back(
-        {{a.parameter_offset, a.variable, a.only_upwards}, {b.parameter_offset, b.variable, b.only_upwards}});
+  for (const auto& [a, b] : site.order.conditions.apart) v.apart.push_back({memory_of(a), memory_of(b)});
   for (const auto& [offset, bytes] : site.order.conditions.not_negative)
     v.not_negative.push_back({offset, bytes});
   if (!v.apart.empty()) describe_parameters(v, site.parent->function);

@@ -222,8 +222,8 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
-// A variant that depends on more pointers than that is not launched.
-constexpr size_t kMostPointersApart = 64;
+// A variant that depends on more places than that is not launched.
+constexpr size_t kMostPlacesApart = 64;
 
 // Asks for the allocations of all pointers, and for the places of variables.
 bool find_memory_apart(ParentKernel& parent, const Launch& launch, const ParameterLayout& layout,
@@ -233,9 +233,9 @@ bool find_memory_apart(ParentKernel& parent, const Launch& launch, const Paramet
   for (const auto& [first, second] : parent.variant().apart) {
     const bool is_pair = first.variable.empty() && second.variable.empty();
     const jit::HostMemory& pointer = first.variable.empty() ? first : second;
-    const PointerParameter parameter{pointer.offset, pointer.only_upwards};
+    const PointerParameter parameter{pointer.offset, pointer.only_upwards, pointer.distances};
     if (is_pair) {
-      pairs.push_back({parameter, {second.offset, second.only_upwards}});
+      pairs.push_back({parameter, {second.offset, second.only_upwards, second.distances}});
     } else {
       const auto [address, bytes] =
           parent.variable(first.variable.empty() ? second.variable : first.variable);
@@ -256,20 +256,20 @@ bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
     return !is_not_negative(launch, layout, number.offset, number.bytes);
   };
   if (std::ranges::any_of(variant.not_negative, is_negative)) return false;
-  const std::span<const uint32_t> offsets = parent.offsets_of_pointers_apart();
-  std::array<CUdeviceptr, kMostPointersApart> pointers{};
-  if (offsets.size() > pointers.size()) return false;
-  for (size_t i = 0; i < offsets.size(); ++i) {
-    const auto pointer = pointer_parameter(launch, layout, offsets[i]);
-    if (!pointer) return false;
-    pointers.at(i) = *pointer;
+  const std::span<const ParentKernel::Place> places = parent.places_apart();
+  std::array<CUdeviceptr, kMostPlacesApart> addresses{};
+  if (places.size() > addresses.size()) return false;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto address = place_at(launch, layout, places[i].pointer, places[i].distance);
+    if (!address) return false;
+    addresses.at(i) = *address;
   }
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
   const auto look = [&](KnownAllocations& allocations) {
     return find_memory_apart(parent, launch, layout, allocations);
   };
-  return parent.pointers_apart().are_apart(std::span(pointers).first(offsets.size()), context_id, look);
+  return parent.pointers_apart().are_apart(std::span(addresses).first(places.size()), context_id, look);
 }
 
 bool is_made_for(ParentKernel& parent, const Launch& launch) {

@@ -138,15 +138,17 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::C
   return driver()->launch_kernel_ex(&config, consumer.function, params, nullptr);
 }
 
-// Each offset once.
-std::vector<uint32_t> offsets_of_pointers(const jit::Variant& variant) {
-  std::set<uint32_t> offsets;
-  for (const auto& [first, second] : variant.apart) {
-    for (const jit::HostMemory& memory : {first, second}) {
-      if (memory.variable.empty()) offsets.insert(memory.offset);
+// Each pointer once, and each distance from it.
+std::vector<ParentKernel::Place> places_of(const jit::Variant& variant) {
+  std::set<ParentKernel::Place> places;
+  for (const auto& pair : variant.apart) {
+    for (const jit::HostMemory* const memory : {&pair.first, &pair.second}) {
+      if (!memory->variable.empty()) continue;
+      places.insert({memory->offset, {}});
+      for (const jit::Distance& distance : memory->distances) places.insert({memory->offset, distance});
     }
   }
-  return {offsets.begin(), offsets.end()};
+  return {places.begin(), places.end()};
 }
 
 // How the parent's launches are replaced, for the statistics.
@@ -170,7 +172,7 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
       pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
                                                               : kDefaultPoolBytes),
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
-      offsets_of_pointers_apart_(offsets_of_pointers(variant)),
+      places_apart_(places_of(variant)),
       redirections_(Stats::instance().redirections(variant.parent)),
       guard_(make_guard()) {
   Stats::instance().engine_seen(variant.parent, engine_of(variant));

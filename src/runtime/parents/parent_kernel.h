@@ -90,6 +90,14 @@ struct PreparedVariant {
 
 class ParentKernel {
  public:
+  // Where accesses through a pointer parameter begin, as the values of a launch tell: at the pointer itself
+  // if the distance is empty.
+  struct Place {
+    uint32_t pointer = 0;
+    jit::Distance distance;
+    auto operator<=>(const Place&) const = default;
+  };
+
   // `otherwise` is launched if the variant is not made for a launch; null for the original.
   ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant,
                std::shared_ptr<ParentKernel> otherwise = nullptr);
@@ -99,12 +107,9 @@ class ParentKernel {
   [[nodiscard]] const std::shared_ptr<ParentKernel>& otherwise() const { return otherwise_; }
   // A variable of the module in the current context: its address, 0 where it is not found, and its size.
   [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
-  // Remembers pointers of its launches that were found to lie apart, and where in the parameter block they
-  // are.
+  // Remembers places of its launches that were found to lie apart, and which places these are.
   PointersFoundApart& pointers_apart() { return pointers_apart_; }
-  [[nodiscard]] std::span<const uint32_t> offsets_of_pointers_apart() const {
-    return offsets_of_pointers_apart_;
-  }
+  [[nodiscard]] std::span<const Place> places_apart() const { return places_apart_; }
   // Decides whether the original runs because it is faster; null if that may not be tried.
   [[nodiscard]] LaunchGuard* guard() { return guard_.get(); }
   // The number by which its rings are found if it is a promoted chain.
@@ -167,7 +172,7 @@ class ParentKernel {
   const std::shared_ptr<ParentKernel> otherwise_;
   const uint64_t pool_bytes_;
   const uint64_t chain_;
-  const std::vector<uint32_t> offsets_of_pointers_apart_;
+  const std::vector<Place> places_apart_;
   std::atomic<uint64_t>& redirections_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;

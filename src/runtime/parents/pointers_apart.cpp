@@ -57,12 +57,10 @@ struct Target {
   std::vector<Allocation> allocations;
 };
 
-Target target_of(CUdeviceptr pointer, bool only_upwards, KnownAllocations& known) {
-  Target target;
-  target.is_null = pointer == 0;
-  if (target.is_null) return target;
+// Adds the allocations around `pointer`. False if there is none.
+bool add_around(Target& target, CUdeviceptr pointer, bool only_upwards, KnownAllocations& known) {
   const Allocation own = known.around(pointer);
-  if (!own.is_known()) return target;
+  if (!own.is_known()) return false;
   target.allocations.push_back(own);
   const auto add_neighbour = [&](CUdeviceptr address) {
     if (const Allocation neighbour = known.around(address); neighbour.is_known())
@@ -70,6 +68,22 @@ Target target_of(CUdeviceptr pointer, bool only_upwards, KnownAllocations& known
   };
   if (pointer == own.begin && !only_upwards) add_neighbour(pointer - 1);
   if (own.end() - pointer <= kLongestElement) add_neighbour(own.end());
+  return true;
+}
+
+Target target_of(const PointerParameter& parameter, const Launch& launch, const ParameterLayout& layout,
+                 KnownAllocations& known) {
+  Target target;
+  const auto pointer = pointer_parameter(launch, layout, parameter.offset);
+  if (!pointer) return target;
+  const bool is_null = *pointer == 0;
+  if (!is_null && !add_around(target, *pointer, parameter.only_upwards, known)) return target;
+  for (const jit::Distance& distance : parameter.distances) {
+    const auto place = place_at(launch, layout, parameter.offset, distance);
+    // A program that tests for null does not come so far.
+    if (!place || (!add_around(target, *place, parameter.only_upwards, known) && !is_null)) return target;
+  }
+  target.is_null = is_null && target.allocations.empty();
   target.is_known = std::ranges::all_of(target.allocations, &Allocation::has_one_address);
   return target;
 }
@@ -102,6 +116,19 @@ const unsigned char* parameter_bytes(const Launch& launch, const ParameterLayout
   return nullptr;
 }
 
+// The number that the launch passes, widened.
+std::optional<uint64_t> number_of(const Launch& launch, const ParameterLayout& layout,
+                                  const jit::ParameterNumber& number) {
+  const uint32_t bytes = number.bytes;
+  if (bytes == 0 || bytes > sizeof(uint64_t)) return std::nullopt;
+  const unsigned char* const from = parameter_bytes(launch, layout, number.offset, bytes);
+  if (!from) return std::nullopt;
+  uint64_t value = 0;
+  std::memcpy(&value, from, bytes);
+  const unsigned unused = 64 - 8 * bytes;
+  return number.is_signed ? static_cast<uint64_t>(static_cast<int64_t>(value << unused) >> unused) : value;
+}
+
 }  // namespace
 
 Allocation KnownAllocations::around(CUdeviceptr address) {
@@ -127,6 +154,21 @@ std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const Paramet
   return pointer;
 }
 
+std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
+                                    const jit::Distance& distance) {
+  auto place = pointer_parameter(launch, layout, offset);
+  for (const auto& [coefficient, factors] : distance.products) {
+    uint64_t product = coefficient;
+    for (const jit::ParameterNumber& factor : factors) {
+      const auto number = number_of(launch, layout, factor);
+      if (!number) return std::nullopt;
+      product *= *number;
+    }
+    if (place) *place += product;
+  }
+  return place;
+}
+
 bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32_t offset, uint32_t bytes) {
   const unsigned char* const from = bytes == 0 ? nullptr : parameter_bytes(launch, layout, offset, bytes);
   constexpr unsigned kSignBit = 0x80;
@@ -137,8 +179,7 @@ bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol
                const Launch& launch, const ParameterLayout& layout, KnownAllocations& allocations) {
   allocations.begin_launch();
   const auto target = [&](const PointerParameter& parameter) {
-    const auto pointer = pointer_parameter(launch, layout, parameter.offset);
-    return pointer ? target_of(*pointer, parameter.only_upwards, allocations) : Target();
+    return target_of(parameter, launch, layout, allocations);
   };
   const auto pair_is_apart = [&](const ApartPair& pair) {
     return is_apart(target(pair.first), target(pair.second));

@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "jit/data/variant.h"
 #include "runtime/program_launch.h"
 
 namespace klap::runtime {
@@ -32,6 +33,8 @@ struct PointerParameter {
   // No access lies below the pointer. With one it may be the end of one allocation and the beginning of the
   // next, and counts as a pointer into both.
   bool only_upwards = false;
+  // Accesses may begin so far from the pointer, too. They count as accesses through a pointer of their own.
+  std::span<const jit::Distance> distances = {};
 };
 
 struct ApartPair {
@@ -55,6 +58,10 @@ struct ParameterLayout {
 // where it does not lie within one parameter, or where the launch does not pass it.
 std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const ParameterLayout& layout,
                                              uint32_t offset);
+
+// That pointer and `distance` together. Nothing where a number of the distance is not passed, either.
+std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
+                                    const jit::Distance& distance);
 
 // Whether the launch passes a signed integer of 1, 2, 4 or 8 bytes at `offset`, and one that is not negative.
 bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32_t offset, uint32_t bytes);

@@ -259,8 +259,9 @@ TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
   const std::string from_end = "proven if 0 and 8 from its end are apart";
   EXPECT_EQ(from_end, stored("st.global.u32 [%rd4-4],"));
   EXPECT_EQ(from_end, stored("sub.s64 %rd5, %rd2, %rd32; st.global.u32 [%rd5],"));
-  EXPECT_EQ(from_end, stored("sub.s32 %r5, %r2, %r1; mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; "
-                             "st.global.u32 [%rd5],"));
+  EXPECT_EQ("proven if 0 and 8 from its end (+ 4*p[16:4]) are apart",
+            stored("sub.s32 %r5, %r2, %r1; mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; "
+                   "st.global.u32 [%rd5],"));
   const auto loaded = [](const std::string& index) {
     return of_child(index +
                     " mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; ld.global.u32 %r4, [%rd5]; "
@@ -268,17 +269,25 @@ TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
   };
   // What is loaded is an index from the array's begin.
   EXPECT_EQ("proven if 0 and 8 are apart", loaded("ld.global.u32 %r5, [%rd3];"));
-  // A number that the host passes may be negative.
-  const std::string unless_negative = "proven if 0 and 8 are apart if 16:4 is not negative";
-  for (const char* index :
-       {"add.s32 %r5, %r2, %r1;", "mul.lo.s32 %r5, %r2, %r3;", "min.s32 %r5, %r2, %r3;",
-        "mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;"})
-    EXPECT_EQ(unless_negative, loaded(index)) << index;
-  for (const char* index :
-       {"mov.u32 %r5, -7; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;",
-        "neg.s32 %r6, %r2; min.s32 %r5, %r6, %r3;",
-        "mov.u32 %r5, %r2; LOOP: sub.s32 %r5, %r5, 1; setp.gt.s32 %p1, %r5, -9; @%p1 bra LOOP;"})
-    EXPECT_EQ(from_end, loaded(index)) << index;
+  // A number that the host passes may be negative, and lead to another array.
+  const std::string only_if = " if 16:4 is not negative", led = " (+ 4*p[16:4])";
+  const std::pair<const char*, std::string> upwards[] = {
+      {"add.s32 %r5, %r2, %r1;", led},
+      {"mul.lo.s32 %r5, %r2, %r3;", ""},
+      {"min.s32 %r5, %r2, %r3;", ""},
+      {"mad.lo.s32 %r5, %r2, %r2, 100;", " (+ 4*p[16:4]*p[16:4] + 400)"},
+      {"mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;", led},
+      {"mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, %r2; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;",
+       " (+ 8*p[16:4])"}};
+  for (const auto& [index, distances] : upwards)
+    EXPECT_EQ("proven if 0 and 8" + distances + " are apart" + only_if, loaded(index)) << index;
+  const std::pair<const char*, std::string> to_both_sides[] = {
+      {"mov.u32 %r5, -7; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;", " (+ -24)"},
+      {"neg.s32 %r6, %r2; min.s32 %r5, %r6, %r3;", ""},
+      {"neg.s32 %r6, %r2; sub.s32 %r5, %r6, %r3;", " (+ -4*p[16:4])"},
+      {"mov.u32 %r5, %r2; LOOP: sub.s32 %r5, %r5, 1; setp.gt.s32 %p1, %r5, -9; @%p1 bra LOOP;", led}};
+  for (const auto& [index, distances] : to_both_sides)
+    EXPECT_EQ("proven if 0 and 8 from its end" + distances + " are apart", loaded(index)) << index;
 }
 
 TEST(LaunchOrder, PointersToOneArrayAreNotApart) {

@@ -137,7 +137,10 @@ inline std::string verdict(const Launches& l, size_t a = 0, size_t b = 0) {
   std::string out = to_string(is.order);
   const auto name = [](const analysis::HostMemory& memory) {
     if (!memory.variable.empty()) return memory.variable;
-    return std::to_string(memory.parameter_offset) + (memory.only_upwards ? "" : " from its end");
+    std::string text = std::to_string(memory.parameter_offset) + (memory.only_upwards ? "" : " from its end");
+    for (const analysis::HostDistance& distance : memory.distances)
+      text += " (+ " + to_string(distance) + ")";
+    return text;
   };
   for (const auto& [x, y] : is.conditions.apart) out += " if " + name(x) + " and " + name(y) + " are apart";
   for (const auto& [offset, bytes] : is.conditions.not_negative)

@@ -15,7 +15,7 @@ namespace {
 // Parameters: int*, {int, int*, int*}, int*, int.
 constexpr std::array<uint32_t, 4> kOffsets = {0, 8, 32, 40};
 constexpr ParameterLayout kLayout{kOffsets, 44};
-constexpr uint32_t kFirst = 0, kInStruct = 16, kLast = 32;
+constexpr uint32_t kFirst = 0, kInStruct = 16, kLast = 32, kInt = 40;
 struct Pair {
   int number = 0;
   CUdeviceptr first = 0, second = 0;
@@ -208,6 +208,28 @@ TEST_F(PointersApart, AsksOnceAboutEachAddress) {
   EXPECT_EQ(3u, calls("cuPointerGetAttributes").size());
 }
 
+// A kernel that reads `last` at 4*number + i.
+TEST_F(PointersApart, NumbersMayLeadToAnotherAllocation) {
+  const CUdeviceptr low = allocate(), high = allocate();
+  ASSERT_LT(low, high);
+  const jit::Distance to_high{{{4, {{kInt, 4, true}}}}};
+  const std::array distances = {to_high};
+  const ApartPair pair{{kFirst, true, {}}, {kLast, true, distances}};
+  number_ = 10;
+  EXPECT_TRUE(is_apart(pair, high, 0, low));
+  number_ = static_cast<int>((high - low) / 4);
+  EXPECT_FALSE(is_apart(pair, high, 0, low));
+  number_ = -number_;
+  EXPECT_FALSE(is_apart(pair, low, 0, high));
+  number_ = 1 << 30;
+  EXPECT_FALSE(is_apart(pair, high, 0, low)) << "there is no memory";
+  EXPECT_TRUE(is_apart(pair, high, 0, 0)) << "a null pointer is tested for";
+  const std::array missing = {jit::Distance{{{1, {{kInt, 8, true}}}}}};
+  EXPECT_FALSE(is_apart({{kFirst, true, {}}, {kLast, true, missing}}, high, 0, low)) << "an int";
+  const std::array constant = {jit::Distance{{{high - low, {}}}}};
+  EXPECT_FALSE(is_apart({{kFirst, true, {}}, {kLast, true, constant}}, high, 0, low));
+}
+
 TEST_F(PointersApart, PackedParameters) {
   std::array<unsigned char, 44> buffer{};
   const CUdeviceptr one = allocate() + 64, other = allocate() + 64;
@@ -236,7 +258,6 @@ TEST_F(PointersApart, OffsetsThatAreNoPointers) {
 }
 
 TEST_F(PointersApart, NumbersThatAreNotNegative) {
-  constexpr uint32_t kInt = 40;
   number_ = 3;
   EXPECT_TRUE(is_not_negative(launch_, kLayout, kInt, 4));
   number_ = -3;
