@@ -38,7 +38,7 @@ Sum product_of(const Sum& a, const Sum& b) {
   return out;
 }
 
-// What may be known of a value: one sum for each way in which it may have been computed.
+// The part of a value that is known: one sum for each way in which it may have been computed.
 struct Part {
   std::vector<Sum> ways;
   bool is_whole = false;  // the sum is all of the value
@@ -117,7 +117,8 @@ class DistanceReader {
     return none();
   }
 
-  // What one of several instructions has written. A loop's step leads on from the others, within the array.
+  // A register that one of several instructions has written. A loop's step leads on from the others, within
+  // the array.
   Part merged(const DistanceScope& in, const ExprNode& e, bool is_signed) {
     const Values& values = in.facts->values();
     const auto instruction = static_cast<uint32_t>(e.value);
@@ -212,7 +213,7 @@ std::optional<std::set<HostDistance>> host_distances(const DistanceScope& in, co
   }
   std::set<HostDistance> out;
   for (const auto& [rest, of_rest] : constants) {
-    // What lies between the least and the most is in their allocation.
+    // Everything between the least and the most is in their allocation.
     for (const int64_t each : {*of_rest.begin(), *of_rest.rbegin()}) {
       HostDistance distance = rest;
       if (std::abs(each) > kWithinElement) distance.push_back({{}, static_cast<uint64_t>(each)});

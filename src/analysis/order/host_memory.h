@@ -46,7 +46,7 @@ struct HostMemory {
 std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent,
                                                      const std::set<MemoryRoot>& roots);
 
-// The same for an access in the parent, whose address is known, or for a pointer argument of a launch.
+// Likewise for an access of the parent, and for a pointer argument of a launch: their addresses are known.
 std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent, const MemoryAccess& access);
 std::optional<std::set<HostMemory>> memory_of_argument(const FunctionFacts& parent,
                                                        const MemoryEffects& effects,

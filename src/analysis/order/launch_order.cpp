@@ -190,7 +190,7 @@ class OrderJudge {
     }
   }
 
-  // What a called function accesses lies in the memory behind the pointers that it is given.
+  // A called function accesses the memory behind the pointers that it is given.
   bool add_distances(std::set<HostMemory>& memory, const Child& child, const MemoryAccess& access) const {
     if (!access.address) return true;
     const ptx::Statement& s = *child.facts->flow.instructions()[access.instruction].statement;

@@ -80,8 +80,11 @@ Target target_of(const PointerParameter& parameter, const Launch& launch, const 
   if (!is_null && !add_around(target, *pointer, parameter.only_upwards, known)) return target;
   for (const jit::Distance& distance : parameter.distances) {
     const auto place = place_at(launch, layout, parameter.offset, distance);
-    // A program that tests for null does not come so far.
-    if (!place || (!add_around(target, *place, parameter.only_upwards, known) && !is_null)) return target;
+    if (!place) return target;
+    // Where no memory is, no array begins: the number marks something else, as a largest or a negative one
+    // does. But the place may be the end of an array that is counted downwards.
+    if (!add_around(target, *place, parameter.only_upwards, known) && !parameter.only_upwards)
+      add_around(target, *place - kLongestElement, true, known);
   }
   target.is_null = is_null && target.allocations.empty();
   target.is_known = std::ranges::all_of(target.allocations, &Allocation::has_one_address);

@@ -222,8 +222,13 @@ TEST_F(PointersApart, NumbersMayLeadToAnotherAllocation) {
   number_ = -number_;
   EXPECT_FALSE(is_apart(pair, low, 0, high));
   number_ = 1 << 30;
-  EXPECT_FALSE(is_apart(pair, high, 0, low)) << "there is no memory";
+  EXPECT_TRUE(is_apart(pair, high, 0, low)) << "no array is there";
   EXPECT_TRUE(is_apart(pair, high, 0, 0)) << "a null pointer is tested for";
+  const CUdeviceptr last = allocate(512);
+  number_ = static_cast<int>((last + 512 - low) / 4);
+  EXPECT_TRUE(is_apart({{kFirst, true, {}}, {kLast, true, distances}}, last, 0, low));
+  EXPECT_FALSE(is_apart({{kFirst, true, {}}, {kLast, false, distances}}, last, 0, low))
+      << "counted from its end";
   const std::array missing = {jit::Distance{{{1, {{kInt, 8, true}}}}}};
   EXPECT_FALSE(is_apart({{kFirst, true, {}}, {kLast, true, missing}}, high, 0, low)) << "an int";
   const std::array constant = {jit::Distance{{{high - low, {}}}}};
