@@ -79,8 +79,8 @@ struct Site {
   std::string left_on_device;
   // Where it is left under launcher "host" only; empty: it is not; "rewritten": where `left` holds elsewhere.
   std::string left_on_host;
-  // At granularity warp: "rewritten", the reason, "any" of several, or "some" of several sites rewritten,
-  // where that differs from `left`.
+  // At granularity warp: "rewritten", "as it is" if it is rewritten but this launch is not made for it, the
+  // reason, "any" of several, or "some" of several sites rewritten, where that differs from `left`.
   std::string by_warp = {};
   // Where it is left at granularity block and multiblock only.
   std::string left_by_group = {};

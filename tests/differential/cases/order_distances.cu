@@ -54,10 +54,12 @@ KLAP_CASE(distance_from_below,
           "a pointer that counts from below its array, and the number that leads there") {
   by_distance(c, "parent_from_below");
   c.rewritten("parent_from_below");
+  c.by_warp("as it is");
 }
 KLAP_CASE(distance_by_address, "an address that is computed with a number that the host passes") {
   by_distance(c, "parent_by_address");
   c.rewritten("parent_by_address");
+  c.by_warp("as it is");
 }
 #endif
 }  // namespace klap::differential::distances
