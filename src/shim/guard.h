@@ -86,6 +86,13 @@ CUresult release(Args... args) {
   return result;
 }
 
+// A module's variables are the program's memory, too.
+template <auto Member, class Work, class... Args>
+CUresult unload(const char* entry_point, const Work& work, Args... args) {
+  act<When::Always>(entry_point, work);
+  return release<Member>(args...);
+}
+
 template <auto Member, When when = When::Always, class Work, class... Args>
 CUresult before(const char* entry_point, const Work& work, Args... args) {
   act<when>(entry_point, work);

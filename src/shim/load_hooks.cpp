@@ -7,8 +7,8 @@
 using namespace klap;
 using runtime::Driver;
 using shim::after;
-using shim::before;
 using shim::in_place;
+using shim::unload;
 
 extern "C" {
 
@@ -65,12 +65,12 @@ KLAP_EXPORT CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const cha
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleUnload(CUmodule module) {
-  return before<&Driver::module_unload>(
+  return unload<&Driver::module_unload>(
       "cuModuleUnload", [&] { runtime::forget_module(module); }, module);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryUnload(CUlibrary library) {
-  return before<&Driver::library_unload>(
+  return unload<&Driver::library_unload>(
       "cuLibraryUnload", [&] { runtime::forget_library(library); }, library);
 }
 
