@@ -9,6 +9,9 @@
 // additions, and results are compared for equality. Every row that has entries has a positive sum, so a lost
 // launch shows.
 //
+// With `--change-after N` the products from the N-th on have rows of 64 times as many entries each: a program
+// whose tasks are small at first, and large later.
+//
 // `--variant flat` deals the entries out evenly among warps, without dynamic parallelism and without
 // preparing anything; `--variant library` is cuSPARSE with its preparation done beforehand.
 #include <algorithm>
@@ -91,6 +94,7 @@ namespace {
 
 constexpr int kLargestNumber = 4;  // of the matrix and of x
 constexpr int kLargestSum = 1 << 24;
+constexpr size_t kRowsInOne = 64;
 
 // From 1 to kLargestNumber.
 int number(uint64_t key) { return 1 + static_cast<int>(bench::mix(key) % kLargestNumber); }
@@ -126,6 +130,15 @@ std::vector<float> cpu_product(const bench::Graph& pattern, const std::vector<fl
   return y;
 }
 
+// The same entries in rows of 64 times as many, with as many rows, the last ones empty.
+bench::Graph with_longer_rows(const bench::Graph& pattern) {
+  bench::Graph longer = pattern;
+  const size_t rows = pattern.vertices();
+  for (size_t row = 0; row <= rows; ++row)
+    longer.first[row] = pattern.first[std::min(row * kRowsInOne, rows)];
+  return longer;
+}
+
 bench::Graph load_pattern(const bench::GraphInput& input, uint64_t seed) {
   bench::Graph pattern = input.load(seed);
   for (int row = 0; row < pattern.vertices(); ++row) {
@@ -138,9 +151,11 @@ bench::Graph load_pattern(const bench::GraphInput& input, uint64_t seed) {
 
 class Spmv : public bench::Benchmark {
  public:
-  Spmv(const bench::GraphInput& input, const bench::CommonOptions& options, int threshold)
+  Spmv(const bench::GraphInput& input, const bench::CommonOptions& options, int threshold,
+       long long change_after)
       : input_(input),
         threshold_(threshold),
+        change_after_(change_after),
         pattern_(load_pattern(input, options.seed)),
         variant_(options.variant),
         first_(pattern_.first),
@@ -155,6 +170,10 @@ class Spmv : public bench::Benchmark {
     bench::check(cudaMemcpy(values_.data(), values.data(), values_.bytes(), cudaMemcpyHostToDevice),
                  "copying the matrix");
     bench::check(cudaMemcpy(x_.data(), x.data(), x_.bytes(), cudaMemcpyHostToDevice), "copying x");
+    if (change_after_ != 0) {
+      longer_ = with_longer_rows(pattern_);
+      longer_first_ = std::make_unique<bench::DeviceArray<int>>(longer_.first);
+    }
     if (variant_ != "library") return;
     library_ = std::make_unique<CusparseProduct>(CusparseProblem{pattern_.vertices(), pattern_.edges(),
                                                                  first_.data(), columns_.data(),
@@ -162,6 +181,10 @@ class Spmv : public bench::Benchmark {
   }
 
   void reset() override {
+    if (change_after_ != 0 && runs_++ == change_after_) {
+      pattern_ = longer_;
+      expected_ = cpu_product(pattern_, values_.to_host(), x_.to_host());
+    }
     y_.fill_bytes(0x41);  // 12.08, which is no row's sum
     lost_.fill_bytes(0);
   }
@@ -204,7 +227,9 @@ class Spmv : public bench::Benchmark {
 
  private:
   [[nodiscard]] Matrix on_device() const {
-    return {first_.data(), columns_.data(), values_.data(), x_.data(), y_.data(), pattern_.vertices()};
+    const bool has_changed = change_after_ != 0 && runs_ > change_after_;
+    const int* const first = has_changed ? longer_first_->data() : first_.data();
+    return {first, columns_.data(), values_.data(), x_.data(), y_.data(), pattern_.vertices()};
   }
 
   void clear_result() { bench::check(cudaMemsetAsync(y_.data(), 0, y_.bytes()), "clearing the result"); }
@@ -227,10 +252,12 @@ class Spmv : public bench::Benchmark {
 
   bench::GraphInput input_;
   int threshold_;
-  bench::Graph pattern_;
+  long long change_after_, runs_ = 0;
+  bench::Graph pattern_, longer_;
   std::vector<float> expected_;
   std::string variant_;
   bench::DeviceArray<int> first_;
+  std::unique_ptr<bench::DeviceArray<int>> longer_first_;
   bench::DeviceArray<int> columns_;
   bench::DeviceArray<float> values_;
   bench::DeviceArray<float> x_;
@@ -247,18 +274,24 @@ int main(int argc, char** argv) {
   input.kind = "citation";
   input.vertices = 434102;
   input.degree = 74;
-  long long threshold = 64;
+  long long threshold = 64, change_after = 0;
   bench::Options options("spmv", "sparse matrix-vector product with one child block per long row");
   options.integer("threshold", threshold, 1, "rows with at least this many entries are left to a child");
   input.add_to(options);
+  options.integer("change-after", change_after, 0,
+                  "products with short rows before those with long ones; 0: all");
   common.add_to(options);
   options.parse(argc, argv);
+  if (change_after > 0 && common.variant == "library") {
+    std::fprintf(stderr, "spmv: the library's matrix does not change\n");
+    return 2;
+  }
   if (threshold > INT_MAX) {
     std::fprintf(stderr, "spmv: a threshold above %d is no threshold\n", INT_MAX);
     return 2;
   }
   bench::require_device("spmv");
   if (common.variant == "library") require_cusparse();
-  Spmv spmv(input, common, static_cast<int>(threshold));
+  Spmv spmv(input, common, static_cast<int>(threshold), change_after);
   return bench::run_benchmark("spmv", common, spmv);
 }
