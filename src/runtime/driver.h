@@ -100,14 +100,26 @@ namespace klap::runtime {
   X(event_destroy, "cuEventDestroy_v2", PFN_cuEventDestroy_v4000)                                            \
   X(get_error_name, "cuGetErrorName", PFN_cuGetErrorName_v6000)
 
-// Functions that a driver may lack, null there. The type of cuFuncLoad is not in the headers of older
-// toolkits either. The first versions of the other two are those that every driver has.
-#define KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)             \
-  X(func_load, "cuFuncLoad", FuncLoad)                \
-  X(mem_advise, "cuMemAdvise", PFN_cuMemAdvise_v8000) \
+// Functions that a driver may lack, null there. Some of their types are not in the headers of older toolkits
+// either. The first versions of the two for memory are those that every driver has.
+#define KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)                                    \
+  X(func_load, "cuFuncLoad", FuncLoad)                                       \
+  X(func_get_name, "cuFuncGetName", FuncGetName)                             \
+  X(kernel_get_name, "cuKernelGetName", KernelGetName)                       \
+  X(library_get_kernel_count, "cuLibraryGetKernelCount", CountKernels)       \
+  X(library_enumerate_kernels, "cuLibraryEnumerateKernels", ListKernels)     \
+  X(module_get_function_count, "cuModuleGetFunctionCount", CountFunctions)   \
+  X(module_enumerate_functions, "cuModuleEnumerateFunctions", ListFunctions) \
+  X(mem_advise, "cuMemAdvise", PFN_cuMemAdvise_v8000)                        \
   X(mem_prefetch_async, "cuMemPrefetchAsync", PFN_cuMemPrefetchAsync_v8000)
 
 using FuncLoad = CUresult(CUDAAPI*)(CUfunction);
+using FuncGetName = CUresult(CUDAAPI*)(const char**, CUfunction);
+using KernelGetName = CUresult(CUDAAPI*)(const char**, CUkernel);
+using CountKernels = CUresult(CUDAAPI*)(unsigned*, CUlibrary);
+using ListKernels = CUresult(CUDAAPI*)(CUkernel*, unsigned, CUlibrary);
+using CountFunctions = CUresult(CUDAAPI*)(unsigned*, CUmodule);
+using ListFunctions = CUresult(CUDAAPI*)(CUfunction*, unsigned, CUmodule);
 
 struct Driver {
 #define X(member, symbol, type) type member = nullptr;

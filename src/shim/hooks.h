@@ -14,44 +14,48 @@
 #undef cuStreamDestroy
 
 // X(exported symbol, name for cuGetProcAddress, since CUDA version, for per-thread default streams)
-#define KLAP_HOOKS(X)                                                     \
-  X(cuGetProcAddress, "cuGetProcAddress", 11030, false)                   \
-  X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false)                \
-  X(cuModuleLoad, "cuModuleLoad", 2000, false)                            \
-  X(cuModuleLoadData, "cuModuleLoadData", 2000, false)                    \
-  X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false)                \
-  X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false)          \
-  X(cuModuleUnload, "cuModuleUnload", 2000, false)                        \
-  X(cuModuleGetFunction, "cuModuleGetFunction", 2000, false)              \
-  X(cuLibraryLoadData, "cuLibraryLoadData", 12000, false)                 \
-  X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false)         \
-  X(cuLibraryUnload, "cuLibraryUnload", 12000, false)                     \
-  X(cuLibraryGetKernel, "cuLibraryGetKernel", 12000, false)               \
-  X(cuLibraryGetModule, "cuLibraryGetModule", 12000, false)               \
-  X(cuKernelGetFunction, "cuKernelGetFunction", 12000, false)             \
-  X(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, false)           \
-  X(cuKernelSetCacheConfig, "cuKernelSetCacheConfig", 12000, false)       \
-  X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, false)                \
-  X(cuFuncSetCacheConfig, "cuFuncSetCacheConfig", 3000, false)            \
-  X(cuLaunchKernel, "cuLaunchKernel", 4000, false)                        \
-  X(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true)                    \
-  X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false)                   \
-  X(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true)               \
-  X(cuArray3DCreate_v2, "cuArray3DCreate", 3020, false)                   \
-  X(cuArrayCreate_v2, "cuArrayCreate", 3020, false)                       \
-  X(cuMemAlloc_v2, "cuMemAlloc", 3020, false)                             \
-  X(cuMemAllocAsync, "cuMemAllocAsync", 11020, false)                     \
-  X(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, true)                 \
-  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, false)     \
-  X(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, true) \
-  X(cuMemAllocManaged, "cuMemAllocManaged", 6000, false)                  \
-  X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, false)                   \
-  X(cuMemCreate, "cuMemCreate", 10020, false)                             \
-  X(cuMemFree_v2, "cuMemFree", 3020, false)                               \
-  X(cuMemFreeAsync, "cuMemFreeAsync", 11020, false)                       \
-  X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, true)                   \
-  X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, false)        \
-  X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                      \
+#define KLAP_HOOKS(X)                                                       \
+  X(cuGetProcAddress, "cuGetProcAddress", 11030, false)                     \
+  X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false)                  \
+  X(cuModuleLoad, "cuModuleLoad", 2000, false)                              \
+  X(cuModuleLoadData, "cuModuleLoadData", 2000, false)                      \
+  X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false)                  \
+  X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false)            \
+  X(cuModuleUnload, "cuModuleUnload", 2000, false)                          \
+  X(cuModuleGetFunction, "cuModuleGetFunction", 2000, false)                \
+  X(cuLibraryLoadData, "cuLibraryLoadData", 12000, false)                   \
+  X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false)           \
+  X(cuLibraryUnload, "cuLibraryUnload", 12000, false)                       \
+  X(cuLibraryGetKernel, "cuLibraryGetKernel", 12000, false)                 \
+  X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", 12040, false)       \
+  X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", 12040, false)   \
+  X(cuModuleGetFunctionCount, "cuModuleGetFunctionCount", 12040, false)     \
+  X(cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", 12040, false) \
+  X(cuLibraryGetModule, "cuLibraryGetModule", 12000, false)                 \
+  X(cuKernelGetFunction, "cuKernelGetFunction", 12000, false)               \
+  X(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, false)             \
+  X(cuKernelSetCacheConfig, "cuKernelSetCacheConfig", 12000, false)         \
+  X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, false)                  \
+  X(cuFuncSetCacheConfig, "cuFuncSetCacheConfig", 3000, false)              \
+  X(cuLaunchKernel, "cuLaunchKernel", 4000, false)                          \
+  X(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true)                      \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false)                     \
+  X(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true)                 \
+  X(cuArray3DCreate_v2, "cuArray3DCreate", 3020, false)                     \
+  X(cuArrayCreate_v2, "cuArrayCreate", 3020, false)                         \
+  X(cuMemAlloc_v2, "cuMemAlloc", 3020, false)                               \
+  X(cuMemAllocAsync, "cuMemAllocAsync", 11020, false)                       \
+  X(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, true)                   \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, false)       \
+  X(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, true)   \
+  X(cuMemAllocManaged, "cuMemAllocManaged", 6000, false)                    \
+  X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, false)                     \
+  X(cuMemCreate, "cuMemCreate", 10020, false)                               \
+  X(cuMemFree_v2, "cuMemFree", 3020, false)                                 \
+  X(cuMemFreeAsync, "cuMemFreeAsync", 11020, false)                         \
+  X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, true)                     \
+  X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, false)          \
+  X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                        \
   X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false)
 
 #define KLAP_EXPORT __attribute__((visibility("default")))
@@ -61,6 +65,12 @@ extern "C" {
 KLAP_EXPORT CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version,
                                               cuuint64_t flags);
 KLAP_EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream stream);
+// Nor do older toolkits declare these.
+KLAP_EXPORT CUresult CUDAAPI cuLibraryGetKernelCount(unsigned* count, CUlibrary library);
+KLAP_EXPORT CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* kernels, unsigned room, CUlibrary library);
+KLAP_EXPORT CUresult CUDAAPI cuModuleGetFunctionCount(unsigned* count, CUmodule module);
+KLAP_EXPORT CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction* functions, unsigned room,
+                                                        CUmodule module);
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream);
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t bytes,
                                                           CUmemoryPool pool, CUstream stream);

@@ -1,6 +1,7 @@
 // Loading and unloading device code, and the calls by which the program learns kernel handles.
 #include "runtime/load/load.h"
 #include "runtime/parents/handles.h"
+#include "runtime/parents/listed_kernels.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
 
@@ -9,6 +10,7 @@ using runtime::Driver;
 using shim::after;
 using shim::in_place;
 using shim::unload;
+using shim::When;
 
 extern "C" {
 
@@ -83,6 +85,29 @@ KLAP_EXPORT CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   return after<&Driver::library_get_kernel>(
       "cuLibraryGetKernel", [&] { runtime::learn_kernel(library, name, *kernel); }, kernel, library, name);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuLibraryGetKernelCount(unsigned* count, CUlibrary library) {
+  return in_place<&Driver::library_get_kernel_count, When::OnceRewritten>(
+      "cuLibraryGetKernelCount", [&] { return runtime::count_kernels(count, library); }, count, library);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* kernels, unsigned room, CUlibrary library) {
+  return in_place<&Driver::library_enumerate_kernels, When::OnceRewritten>(
+      "cuLibraryEnumerateKernels", [&] { return runtime::list_kernels(kernels, room, library); }, kernels,
+      room, library);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuModuleGetFunctionCount(unsigned* count, CUmodule module) {
+  return in_place<&Driver::module_get_function_count, When::OnceRewritten>(
+      "cuModuleGetFunctionCount", [&] { return runtime::count_functions(count, module); }, count, module);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction* functions, unsigned room,
+                                                        CUmodule module) {
+  return in_place<&Driver::module_enumerate_functions, When::OnceRewritten>(
+      "cuModuleEnumerateFunctions", [&] { return runtime::list_functions(functions, room, module); },
+      functions, room, module);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryGetModule(CUmodule* module, CUlibrary library) {

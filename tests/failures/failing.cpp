@@ -30,7 +30,13 @@
 
 #include "runtime/driver.h"
 
+using klap::runtime::CountFunctions;
+using klap::runtime::CountKernels;
+using klap::runtime::FuncGetName;
 using klap::runtime::FuncLoad;
+using klap::runtime::KernelGetName;
+using klap::runtime::ListFunctions;
+using klap::runtime::ListKernels;
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)

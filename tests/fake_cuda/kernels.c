@@ -264,6 +264,28 @@ EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   return result;
 }
 
+/* This driver lists nothing: the emulated one does. */
+EXPORT CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary library) {
+  fake_log("cuLibraryGetKernelCount library=%p count=%p", (void*)library, (void*)count);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned room, CUlibrary library) {
+  fake_log("cuLibraryEnumerateKernels library=%p kernels=%p room=%u", (void*)library, (void*)kernels, room);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule module) {
+  fake_log("cuModuleGetFunctionCount module=%p count=%p", (void*)module, (void*)count);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned room, CUmodule module) {
+  fake_log("cuModuleEnumerateFunctions module=%p functions=%p room=%u", (void*)module, (void*)functions,
+           room);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 EXPORT CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   pthread_mutex_lock(&fake_lock);
   CUresult result = fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;

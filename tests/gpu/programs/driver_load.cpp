@@ -1,6 +1,7 @@
 // A driver API program that loads one module in every way there is and launches its parent kernel in every
 // way: PTX and fatbins, from memory and from files, as modules and as libraries; with an argument array, with
-// an argument buffer, and through cuLaunchKernelEx; by function handle and by kernel handle.
+// an argument buffer, and through cuLaunchKernelEx; by function handle and by kernel handle, which it asks
+// for by name or finds in the list of all kernels. That list has the module's own kernels only.
 //
 // The module calls the device runtime without being linked with it, which CUDA refuses (error 218 for PTX):
 // natively most lines end in "refused". A refusal is not a failure; a module that loads and computes wrong
@@ -45,6 +46,12 @@ struct Driver {
   decltype(&cuLibraryGetKernel) library_kernel;
   decltype(&cuLibraryGetGlobal) library_global;
   decltype(&cuKernelGetFunction) kernel_function;
+  decltype(&cuModuleGetFunctionCount) module_count;
+  decltype(&cuModuleEnumerateFunctions) module_list;
+  decltype(&cuFuncGetName) function_name;
+  decltype(&cuLibraryGetKernelCount) library_count;
+  decltype(&cuLibraryEnumerateKernels) library_list;
+  decltype(&cuKernelGetName) kernel_name;
   decltype(&cuLaunchKernel) launch;
   decltype(&cuLaunchKernelEx) launch_ex;
 };
@@ -98,6 +105,12 @@ void open_driver() {
   look_up(get, "cuLibraryGetKernel", driver.library_kernel);
   look_up(get, "cuLibraryGetGlobal", driver.library_global);
   look_up(get, "cuKernelGetFunction", driver.kernel_function);
+  look_up(get, "cuModuleGetFunctionCount", driver.module_count);
+  look_up(get, "cuModuleEnumerateFunctions", driver.module_list);
+  look_up(get, "cuFuncGetName", driver.function_name);
+  look_up(get, "cuLibraryGetKernelCount", driver.library_count);
+  look_up(get, "cuLibraryEnumerateKernels", driver.library_list);
+  look_up(get, "cuKernelGetName", driver.kernel_name);
   look_up(get, "cuLaunchKernel", driver.launch);
   look_up(get, "cuLaunchKernelEx", driver.launch_ex);
   const CUresult result = driver.init(0);
@@ -177,6 +190,31 @@ void print(const char* how, const char* what, CUresult loaded, const std::string
   if (loaded == CUDA_SUCCESS && verdict != "right") ++wrong;
 }
 
+// The parent's handle in the list of an image's kernels; null, and one more mistake, if the list is wrong.
+template <class Handle, class Image, class Count, class List, class Name>
+Handle listed_parent(Image image, Count count, List list, Name name) {
+  unsigned number = 0;
+  check(count(&number, image), "counting kernels");
+  // Room for one more than there are, which must be left alone.
+  std::vector<Handle> handles(number + 1, nullptr);
+  check(list(handles.data(), number + 1, image), "listing kernels");
+  Handle found = nullptr;
+  for (unsigned i = 0; i < number; ++i) {
+    const char* is = nullptr;
+    check(name(&is, handles[i]), "asking for a kernel's name");
+    if (std::string(is) == "launch_all") found = handles[i];
+    if (std::string(is).find("klap") != std::string::npos) {
+      std::printf("the list of kernels has %s\n", is);
+      ++wrong;
+    }
+  }
+  if (found == nullptr || handles[number] != nullptr) {
+    std::printf("the list of %u kernels lacks the parent, or has more than were counted\n", number);
+    ++wrong;
+  }
+  return found;
+}
+
 void test_module(const char* how, const char* what, CUresult loaded, CUmodule module) {
   if (loaded != CUDA_SUCCESS) return print(how, what, loaded, "");
   CUfunction function = nullptr;
@@ -190,6 +228,10 @@ void test_module(const char* how, const char* what, CUresult loaded, CUmodule mo
   }
   check(driver.module_global(&bias, nullptr, module, "bias"), "cuModuleGetGlobal");
   print(how, what, loaded, run(function, bias));
+  const auto listed =
+      listed_parent<CUfunction>(module, driver.module_count, driver.module_list, driver.function_name);
+  if (listed != nullptr)
+    print(how, (std::string(what) + ", from the list").c_str(), loaded, run(listed, bias));
   check(driver.module_unload(module), "cuModuleUnload");
 }
 
@@ -210,6 +252,11 @@ void test_library(const char* how, const char* what, CUresult loaded, CUlibrary 
   print(how, what, loaded, run(reinterpret_cast<CUfunction>(kernel), bias));
   check(driver.kernel_function(&function, kernel), "cuKernelGetFunction");
   print(how, (std::string(what) + ", by its function").c_str(), loaded, run(function, bias));
+  const auto listed =
+      listed_parent<CUkernel>(library, driver.library_count, driver.library_list, driver.kernel_name);
+  if (listed != nullptr)
+    print(how, (std::string(what) + ", from the list").c_str(), loaded,
+          run(reinterpret_cast<CUfunction>(listed), bias));
   check(driver.library_unload(library), "cuLibraryUnload");
 }
 
