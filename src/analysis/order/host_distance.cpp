@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "analysis/expressions/expression_ranges.h"
@@ -13,39 +14,78 @@
 namespace klap::analysis {
 namespace {
 
-// More ways than this, or steps to find them, are too many.
+// More ways than this, or steps to find them, are too many. So is a larger divisor.
 constexpr size_t kMostWays = 16;
 constexpr size_t kMostSteps = 2000;
-constexpr uint32_t kPointerBytes = 8;
+constexpr uint64_t kLargestDivisor = 1 << 20;
+constexpr uint32_t kAddressBytes = 8;
 // The host reckons with so many bytes around each pointer in any case (runtime/parents/pointers_apart.cpp).
 constexpr int64_t kWithinElement = 16;
 
-// A sum of products, by their factors in order. Products whose coefficients cancel out are left in.
-using Sum = std::map<std::vector<HostFactor>, uint64_t>;
+// A sum of products, by their factors in order, and what it is divided by. Rounding is of no account: it is
+// less than an element. Products whose coefficients cancel out are left in.
+struct Way {
+  std::map<std::vector<HostFactor>, uint64_t> products;
+  uint64_t divisor = 1;
+  bool operator==(const Way&) const = default;
+};
 
-Sum constant(uint64_t value) { return {{{}, value}}; }
+Way constant(uint64_t value) { return {{{{}, value}}, 1}; }
 
-Sum product_of(const Sum& a, const Sum& b) {
-  Sum out;
-  for (const auto& [x, m] : a) {
-    for (const auto& [y, n] : b) {
+// Takes out what the divisor and all coefficients have in common.
+void shorten(Way& way) {
+  uint64_t common = way.divisor;
+  for (const auto& [factors, coefficient] : way.products)
+    common = std::gcd(common, static_cast<uint64_t>(std::abs(static_cast<int64_t>(coefficient))));
+  if (common <= 1) return;
+  way.divisor /= common;
+  for (auto& [factors, coefficient] : way.products)
+    coefficient = static_cast<uint64_t>(static_cast<int64_t>(coefficient) / static_cast<int64_t>(common));
+}
+
+Way product_of(const Way& a, const Way& b) {
+  Way out{{}, a.divisor * b.divisor};
+  for (const auto& [x, m] : a.products) {
+    for (const auto& [y, n] : b.products) {
       std::vector<HostFactor> factors = x;
       factors.insert(factors.end(), y.begin(), y.end());
       std::ranges::sort(factors);
-      out[factors] += m * n;
+      out.products[factors] += m * n;
     }
   }
+  shorten(out);
   return out;
 }
 
-// The part of a value that is known: one sum for each way in which it may have been computed.
+Way sum_of(const Way& a, const Way& b) {
+  Way out{{}, a.divisor * b.divisor};
+  for (const auto& [factors, coefficient] : a.products) out.products[factors] += coefficient * b.divisor;
+  for (const auto& [factors, coefficient] : b.products) out.products[factors] += coefficient * a.divisor;
+  shorten(out);
+  return out;
+}
+
+Way way_of(const HostDistance& distance) {
+  Way out{{}, distance.divisor};
+  for (const auto& [factors, coefficient] : distance.products) out.products[factors] += coefficient;
+  return out;
+}
+
+HostDistance distance_of(const Way& way) {
+  HostDistance out{{}, way.divisor};
+  for (const auto& [factors, coefficient] : way.products)
+    if (coefficient != 0) out.products.push_back({factors, coefficient});
+  return out;
+}
+
+// The part of a value that is known: one for each way in which it may have been computed.
 struct Part {
-  std::vector<Sum> ways;
+  std::vector<Way> ways;
   bool is_whole = false;  // the sum is all of the value
 };
 
 // Nothing of the value comes from the host.
-Part none() { return {{Sum()}, false}; }
+Part none() { return {{Way()}, false}; }
 
 class DistanceReader {
  public:
@@ -72,6 +112,17 @@ class DistanceReader {
         return read(in, e->operands[0], as_signed_number);
       case ExprKind::And:
         return aligned(in, e, as_signed_number);
+      case ExprKind::Divide:
+      case ExprKind::DivideSigned:
+        return quotient(in, e, e->operands[1].as_constant().value_or(0), as_signed_number);
+      case ExprKind::ShiftRight:
+      case ExprKind::ShiftRightSigned:
+        return quotient(in, e, power_of_two(e->operands[1].as_constant()), as_signed_number);
+      case ExprKind::Minimum:
+      case ExprKind::MinimumSigned:
+      case ExprKind::Maximum:
+      case ExprKind::MaximumSigned:
+        return one_of(in, e, as_signed_number);
       case ExprKind::Merged:
         return merged(in, *e, as_signed_number);
       default:
@@ -86,7 +137,7 @@ class DistanceReader {
 
   Part parameter(const DistanceScope& in, const ExprNode& e, bool is_signed) {
     const auto offset = static_cast<uint32_t>(e.value);
-    if (in.launched_by == nullptr) return {{{{{{offset, e.bits / 8, is_signed}}, 1}}}, true};
+    if (in.launched_by == nullptr) return {{Way{{{{{offset, e.bits / 8, is_signed}}, 1}}, 1}}, true};
     const DistanceScope launcher{in.launcher, nullptr, nullptr};
     for (const Argument& argument : in.launched_by->arguments) {
       if (argument.offset != offset || argument.bytes * 8 != e.bits || argument.store == nullptr) continue;
@@ -97,7 +148,7 @@ class DistanceReader {
   }
 
   Part sum(const DistanceScope& in, const Expr& e, bool is_signed) {
-    Part out{{Sum()}, true};
+    Part out{{Way()}, true};
     for (const Term& term : e->terms) {
       Part of_term{{constant(extended(term.coefficient, e->bits, true))}, true};
       for (const Expr& factor : term.factors) of_term = times(of_term, read(in, factor, is_signed));
@@ -115,6 +166,25 @@ class DistanceReader {
         return rough(read(in, operand, is_signed));
     }
     return none();
+  }
+
+  static uint64_t power_of_two(std::optional<uint64_t> exponent) {
+    return exponent && *exponent < 64 ? uint64_t{1} << *exponent : 0;
+  }
+
+  Part quotient(const DistanceScope& in, const Expr& e, uint64_t divisor, bool is_signed) {
+    if (divisor == 0 || divisor > kLargestDivisor) return none();
+    Part out = read(in, e->operands[0], is_signed);
+    for (Way& way : out.ways) way.divisor *= divisor;
+    return out;
+  }
+
+  Part one_of(const DistanceScope& in, const Expr& e, bool is_signed) {
+    Part out{{}, false};
+    for (const Expr& operand : e->operands) {
+      for (const Way& way : read(in, operand, is_signed).ways) add_way(out, way);
+    }
+    return out;
   }
 
   // A register that one of several instructions has written. A loop's step leads on from the others, within
@@ -138,7 +208,7 @@ class DistanceReader {
       const bool is_step = under_way_.back().is_step;
       under_way_.pop_back();
       if (is_step) continue;
-      for (const Sum& sum : way.ways) add_way(out, sum);
+      for (const Way& each : way.ways) add_way(out, each);
     }
     return out.ways.empty() ? none() : out;
   }
@@ -148,7 +218,8 @@ class DistanceReader {
     return part;
   }
 
-  void add_way(Part& to, const Sum& way) {
+  void add_way(Part& to, const Way& way) {
+    if (way.divisor > kLargestDivisor) gives_up_ = true;
     if (std::ranges::find(to.ways, way) != to.ways.end()) return;
     to.ways.push_back(way);
     if (to.ways.size() > kMostWays) gives_up_ = true;
@@ -156,12 +227,10 @@ class DistanceReader {
 
   Part plus(const Part& a, const Part& b) {
     Part out{{}, a.is_whole && b.is_whole};
-    for (const Sum& x : a.ways) {
-      for (const Sum& y : b.ways) {
+    for (const Way& x : a.ways) {
+      for (const Way& y : b.ways) {
         if (gives_up_) return none();
-        Sum both = x;
-        for (const auto& [factors, coefficient] : y) both[factors] += coefficient;
-        add_way(out, both);
+        add_way(out, sum_of(x, y));
       }
     }
     return out;
@@ -169,8 +238,8 @@ class DistanceReader {
 
   Part times(const Part& a, const Part& b) {
     Part out{{}, a.is_whole && b.is_whole};
-    for (const Sum& x : a.ways) {
-      for (const Sum& y : b.ways) {
+    for (const Way& x : a.ways) {
+      for (const Way& y : b.ways) {
         if (gives_up_) return none();
         add_way(out, product_of(x, y));
       }
@@ -196,36 +265,38 @@ std::optional<std::set<HostDistance>> host_distances(const DistanceScope& in, co
   const Part part = reader.read(in, address, false);
   if (reader.gives_up()) return std::nullopt;
   std::map<HostDistance, std::set<int64_t>> constants;  // by the rest of their sums
-  for (Sum sum : part.ways) {
+  for (Way way : part.ways) {
     // Other ways start from other pointers.
-    const auto start = std::ranges::find_if(sum, [&](const auto& product) {
+    const auto start = std::ranges::find_if(way.products, [&](const auto& product) {
       const auto& [factors, coefficient] = product;
-      return coefficient == 1 && factors.size() == 1 && factors[0].parameter_offset == pointer &&
-             factors[0].bytes == kPointerBytes;
+      return coefficient == way.divisor && factors.size() == 1 && factors[0].parameter_offset == pointer &&
+             factors[0].bytes == kAddressBytes;
     });
-    if (start == sum.end()) continue;
-    sum.erase(start);
-    const auto constant_part = static_cast<int64_t>(std::exchange(sum[{}], 0));
-    HostDistance rest;
-    for (const auto& [factors, coefficient] : sum)
-      if (coefficient != 0) rest.push_back({factors, coefficient});
-    constants[rest].insert(constant_part);
+    if (start == way.products.end()) continue;
+    way.products.erase(start);
+    const auto constant_part = static_cast<int64_t>(std::exchange(way.products[{}], 0));
+    constants[distance_of(way)].insert(constant_part);
   }
   std::set<HostDistance> out;
   for (const auto& [rest, of_rest] : constants) {
     // Everything between the least and the most is in their allocation.
     for (const int64_t each : {*of_rest.begin(), *of_rest.rbegin()}) {
       HostDistance distance = rest;
-      if (std::abs(each) > kWithinElement) distance.push_back({{}, static_cast<uint64_t>(each)});
-      if (!distance.empty()) out.insert(std::move(distance));
+      if (std::abs(each) > kWithinElement * static_cast<int64_t>(rest.divisor))
+        distance.products.push_back({{}, static_cast<uint64_t>(each)});
+      if (!distance.products.empty()) out.insert(std::move(distance));
     }
   }
   return out;
 }
 
+HostDistance operator+(const HostDistance& a, const HostDistance& b) {
+  return distance_of(sum_of(way_of(a), way_of(b)));
+}
+
 std::string to_string(const HostDistance& distance) {
   std::string out;
-  for (const auto& [factors, coefficient] : distance) {
+  for (const auto& [factors, coefficient] : distance.products) {
     const auto value = static_cast<int64_t>(coefficient);
     const bool is_negative = value < 0;
     out += out.empty() ? (is_negative ? "-" : "") : is_negative ? " - " : " + ";
@@ -236,7 +307,7 @@ std::string to_string(const HostDistance& distance) {
       parts.push_back(fmt::format("p[{}:{}]", factor.parameter_offset, factor.bytes));
     out += fmt::format("{}", fmt::join(parts, "*"));
   }
-  return out;
+  return distance.divisor == 1 ? out : fmt::format("({})/{}", out, distance.divisor);
 }
 
 }  // namespace klap::analysis

@@ -35,8 +35,13 @@ struct HostProduct {
   auto operator<=>(const HostProduct&) const = default;
 };
 
-// The sum of all, in bytes.
-using HostDistance = std::vector<HostProduct>;
+// The sum of all, divided, in bytes.
+struct HostDistance {
+  std::vector<HostProduct> products;
+  uint64_t divisor = 1;
+  auto operator<=>(const HostDistance&) const = default;
+};
+HostDistance operator+(const HostDistance& a, const HostDistance& b);
 
 // A function whose expressions are read, and the launch that gave it its parameters: none for the parent.
 struct DistanceScope {
@@ -50,7 +55,7 @@ struct DistanceScope {
 std::optional<std::set<HostDistance>> host_distances(const DistanceScope& in, const Expr& address,
                                                      uint32_t pointer);
 
-// "4*p[16:4] - 8".
+// "4*p[16:4] - 8", "(4*p[16:4])/3".
 std::string to_string(const HostDistance& distance);
 
 }  // namespace klap::analysis

@@ -126,21 +126,18 @@ std::set<HostDistance> PassedPointers::distances(const std::set<HostDistance>& o
                                                  const Context& context) {
   std::set<HostDistance> out = of_pointer;
   for (const HostDistance& distance : from_there) {
-    HostDistance of_host;
-    for (HostProduct product : distance) {
+    HostDistance of_host{{}, distance.divisor};
+    for (HostProduct product : distance.products) {
       const bool is_known = std::ranges::all_of(product.factors, [&](HostFactor& factor) {
         const auto found = context.numbers.find(factor.parameter_offset);
         if (found != context.numbers.end()) factor.parameter_offset = found->second;
         return found != context.numbers.end();
       });
-      if (is_known) of_host.push_back(std::move(product));
+      if (is_known) of_host.products.push_back(std::move(product));
     }
-    if (of_host.empty()) continue;
+    if (of_host.products.empty()) continue;
     out.insert(of_host);
-    for (HostDistance both : of_pointer) {
-      both.insert(both.end(), of_host.begin(), of_host.end());
-      out.insert(std::move(both));
-    }
+    for (const HostDistance& first : of_pointer) out.insert(first + of_host);
   }
   return out;
 }

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 15;
+constexpr uint32_t kFormat = 16;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -115,7 +115,7 @@ void fields(Archive& archive, P& product) {
 
 template <typename Archive, typename D>
 requires std::same_as<std::remove_const_t<D>, Distance>
-void fields(Archive& archive, D& distance) { archive(distance.products); }
+void fields(Archive& archive, D& distance) { archive(distance.products), archive(distance.divisor); }
 
 template <typename Archive, typename M>
 requires std::same_as<std::remove_const_t<M>, MemoryPair>

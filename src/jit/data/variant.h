@@ -104,9 +104,10 @@ struct ParameterProduct {
   std::vector<ParameterNumber> factors{};
   auto operator<=>(const ParameterProduct&) const = default;
 };
-// Their sum, in bytes.
+// Their sum, divided, in bytes. It is a signed number.
 struct Distance {
   std::vector<ParameterProduct> products{};
+  uint64_t divisor = 1;
   auto operator<=>(const Distance&) const = default;
 };
 

@@ -20,7 +20,8 @@ HostMemory memory_of(const analysis::HostMemory& memory) {
   HostMemory out{memory.parameter_offset, memory.variable, memory.only_upwards, {}};
   for (const analysis::HostDistance& distance : memory.distances) {
     Distance& sum = out.distances.emplace_back();
-    for (const auto& [factors, coefficient] : distance) {
+    sum.divisor = distance.divisor;
+    for (const auto& [factors, coefficient] : distance.products) {
       ParameterProduct& product = sum.products.emplace_back();
       product.coefficient = coefficient;
       for (const auto& [offset, bytes, is_signed] : factors)

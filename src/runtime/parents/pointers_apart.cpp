@@ -159,7 +159,9 @@ std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const Paramet
 
 std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
                                     const jit::Distance& distance) {
-  auto place = pointer_parameter(launch, layout, offset);
+  const auto pointer = pointer_parameter(launch, layout, offset);
+  if (!pointer || distance.divisor == 0) return std::nullopt;
+  uint64_t sum = 0;
   for (const auto& [coefficient, factors] : distance.products) {
     uint64_t product = coefficient;
     for (const jit::ParameterNumber& factor : factors) {
@@ -167,9 +169,9 @@ std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout&
       if (!number) return std::nullopt;
       product *= *number;
     }
-    if (place) *place += product;
+    sum += product;
   }
-  return place;
+  return *pointer + static_cast<uint64_t>(static_cast<int64_t>(sum) / static_cast<int64_t>(distance.divisor));
 }
 
 bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32_t offset, uint32_t bytes) {

@@ -274,7 +274,10 @@ TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
   const std::pair<const char*, std::string> upwards[] = {
       {"add.s32 %r5, %r2, %r1;", led},
       {"mul.lo.s32 %r5, %r2, %r3;", ""},
-      {"min.s32 %r5, %r2, %r3;", ""},
+      {"min.s32 %r5, %r2, %r3;", led},
+      {"div.s32 %r5, %r2, 3;", " (+ (4*p[16:4])/3)"},
+      {"shr.s32 %r5, %r2, 1;", " (+ 2*p[16:4])"},
+      {"div.s32 %r6, %r2, 3; add.s32 %r6, %r6, %r2; mul.lo.s32 %r5, %r6, 6;", " (+ 32*p[16:4])"},
       {"mad.lo.s32 %r5, %r2, %r2, 100;", " (+ 4*p[16:4]*p[16:4] + 400)"},
       {"mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;", led},
       {"mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, %r2; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;",
@@ -283,7 +286,7 @@ TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
     EXPECT_EQ("proven if 0 and 8" + distances + " are apart" + only_if, loaded(index)) << index;
   const std::pair<const char*, std::string> to_both_sides[] = {
       {"mov.u32 %r5, -7; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;", " (+ -24)"},
-      {"neg.s32 %r6, %r2; min.s32 %r5, %r6, %r3;", ""},
+      {"neg.s32 %r6, %r2; min.s32 %r5, %r6, %r3;", " (+ -4*p[16:4])"},
       {"neg.s32 %r6, %r2; sub.s32 %r5, %r6, %r3;", " (+ -4*p[16:4])"},
       {"mov.u32 %r5, %r2; LOOP: sub.s32 %r5, %r5, 1; setp.gt.s32 %p1, %r5, -9; @%p1 bra LOOP;", led}};
   for (const auto& [index, distances] : to_both_sides)

@@ -224,6 +224,11 @@ TEST_F(PointersApart, NumbersMayLeadToAnotherAllocation) {
   number_ = 1 << 30;
   EXPECT_TRUE(is_apart(pair, high, 0, low)) << "no array is there";
   EXPECT_TRUE(is_apart(pair, high, 0, 0)) << "a null pointer is tested for";
+  const std::array third = {jit::Distance{{{-4ULL, {{kInt, 4, true}}}, {2, {}}}, 3}};
+  number_ = -3 * static_cast<int>((high - low) / 4);
+  EXPECT_FALSE(is_apart({{kFirst, true, {}}, {kLast, true, third}}, high, 0, low));
+  number_ = 30;
+  EXPECT_TRUE(is_apart({{kFirst, true, {}}, {kLast, false, third}}, high, 0, low + 256));
   const CUdeviceptr last = allocate(512);
   number_ = static_cast<int>((last + 512 - low) / 4);
   EXPECT_TRUE(is_apart({{kFirst, true, {}}, {kLast, true, distances}}, last, 0, low));
