@@ -20,7 +20,7 @@ constexpr size_t kMostSteps = 2000;
 constexpr uint64_t kLargestDivisor = 1 << 20;
 constexpr uint32_t kAddressBytes = 8;
 // The host reckons with so many bytes around each pointer in any case (runtime/parents/pointers_apart.cpp).
-constexpr int64_t kWithinElement = 16;
+constexpr uint64_t kWithinElement = 16;
 
 // A sum of products, by their factors in order, and what it is divided by. Rounding is of no account: it is
 // less than an element. Products whose coefficients cancel out are left in.
@@ -264,7 +264,7 @@ std::optional<std::set<HostDistance>> host_distances(const DistanceScope& in, co
   DistanceReader reader;
   const Part part = reader.read(in, address, false);
   if (reader.gives_up()) return std::nullopt;
-  std::map<HostDistance, std::set<int64_t>> constants;  // by the rest of their sums
+  std::set<HostDistance> out;
   for (Way way : part.ways) {
     // Other ways start from other pointers.
     const auto start = std::ranges::find_if(way.products, [&](const auto& product) {
@@ -274,18 +274,33 @@ std::optional<std::set<HostDistance>> host_distances(const DistanceScope& in, co
     });
     if (start == way.products.end()) continue;
     way.products.erase(start);
-    const auto constant_part = static_cast<int64_t>(std::exchange(way.products[{}], 0));
-    constants[distance_of(way)].insert(constant_part);
+    HostDistance distance = distance_of(way);
+    const auto bound = static_cast<int64_t>(kWithinElement * way.divisor);
+    std::erase_if(distance.products, [&](const HostProduct& product) {
+      return product.factors.empty() && std::abs(static_cast<int64_t>(product.coefficient)) <= bound;
+    });
+    if (!distance.products.empty()) out.insert(std::move(distance));
+  }
+  return outermost(out);
+}
+
+std::set<HostDistance> outermost(const std::set<HostDistance>& distances) {
+  std::map<HostDistance, std::map<int64_t, HostDistance>> by_rest;  // and by their constants
+  for (const HostDistance& distance : distances) {
+    HostDistance rest = distance;
+    int64_t constant_part = 0;
+    std::erase_if(rest.products, [&](const HostProduct& product) {
+      if (product.factors.empty()) constant_part = static_cast<int64_t>(product.coefficient);
+      return product.factors.empty();
+    });
+    by_rest[rest].emplace(constant_part, distance);
   }
   std::set<HostDistance> out;
-  for (const auto& [rest, of_rest] : constants) {
-    // Everything between the least and the most is in their allocation.
-    for (const int64_t each : {*of_rest.begin(), *of_rest.rbegin()}) {
-      HostDistance distance = rest;
-      if (std::abs(each) > kWithinElement * static_cast<int64_t>(rest.divisor))
-        distance.products.push_back({{}, static_cast<uint64_t>(each)});
-      if (!distance.products.empty()) out.insert(std::move(distance));
-    }
+  for (const auto& [rest, by_constant] : by_rest) {
+    // Without a rest they are counted from the pointer itself.
+    const bool has_rest = !rest.products.empty();
+    if (has_rest || by_constant.begin()->first < 0) out.insert(by_constant.begin()->second);
+    if (has_rest || by_constant.rbegin()->first > 0) out.insert(by_constant.rbegin()->second);
   }
   return out;
 }

@@ -55,6 +55,10 @@ struct DistanceScope {
 std::optional<std::set<HostDistance>> host_distances(const DistanceScope& in, const Expr& address,
                                                      uint32_t pointer);
 
+// The distances without those that lie between others: of distances that differ in a constant, the least and
+// the most are kept. Everything between two places of an allocation is in it.
+std::set<HostDistance> outermost(const std::set<HostDistance>& distances);
+
 // "4*p[16:4] - 8", "(4*p[16:4])/3".
 std::string to_string(const HostDistance& distance);
 

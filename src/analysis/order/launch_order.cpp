@@ -63,6 +63,22 @@ void OrderConditions::add(const OrderConditions& other) {
   not_negative.insert(other.not_negative.begin(), other.not_negative.end());
 }
 
+std::set<std::pair<HostMemory, HostMemory>> OrderConditions::apart_at_few_places() const {
+  std::map<std::pair<uint32_t, std::string>, std::set<HostDistance>> distances;
+  for (const auto& [a, b] : apart) {
+    for (const HostMemory* const memory : {&a, &b})
+      distances[{memory->parameter_offset, memory->variable}].insert(memory->distances.begin(),
+                                                                     memory->distances.end());
+  }
+  const auto with_all = [&](HostMemory memory) {
+    memory.distances = outermost(distances[{memory.parameter_offset, memory.variable}]);
+    return memory;
+  };
+  std::set<std::pair<HostMemory, HostMemory>> out;
+  for (const auto& [a, b] : apart) out.insert(std::minmax(with_all(a), with_all(b)));
+  return out;
+}
+
 void OrderVerdict::add(const OrderVerdict& other) {
   if (other.order > order || why.empty()) why = other.why.empty() ? why : other.why;
   order = std::max(order, other.order);

@@ -46,6 +46,8 @@ struct OrderConditions {
   std::set<std::pair<HostMemory, HostMemory>> apart;  // in different allocations
   std::set<HostNumber> not_negative;
   void add(const OrderConditions& other);
+  // `apart`, but with few places to look at: each pointer has the distances of all accesses through it.
+  [[nodiscard]] std::set<std::pair<HostMemory, HostMemory>> apart_at_few_places() const;
 };
 
 struct OrderVerdict {

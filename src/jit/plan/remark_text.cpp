@@ -59,21 +59,23 @@ std::string not_over_text(const Aggregation& aggregation, const Rejection& rejec
 }
 
 std::string memory_text(const analysis::HostMemory& memory) {
-  if (!memory.variable.empty()) return memory.variable;
-  std::string out = fmt::format("p[{}:8]", memory.parameter_offset);
-  for (const analysis::HostDistance& distance : memory.distances)
-    out += fmt::format(" (+ {})", to_string(distance));
-  return out;
+  return memory.variable.empty() ? fmt::format("p[{}:8]", memory.parameter_offset) : memory.variable;
 }
 
 // The conditions on a launch under which its children overlap: ", where ..."; empty if there are none.
 std::string conditions_text(const analysis::OrderConditions& conditions) {
   std::vector<std::string> parts;
   if (conditions.several_blocks) parts.emplace_back("the parent has more than one block");
-  std::set<std::string> apart;
-  for (const auto& [a, b] : conditions.apart)
+  std::set<std::string> apart, places;
+  for (const auto& [a, b] : conditions.apart_at_few_places()) {
     apart.insert(fmt::format("{} and {}", memory_text(a), memory_text(b)));
+    for (const analysis::HostMemory* const memory : {&a, &b}) {
+      for (const analysis::HostDistance& distance : memory->distances)
+        places.insert(fmt::format("{} + {}", memory_text(*memory), to_string(distance)));
+    }
+  }
   if (!apart.empty()) parts.push_back(fmt::format("in different allocations are {}", fmt::join(apart, ", ")));
+  if (!places.empty()) parts.push_back(fmt::format("likewise what is at {}", fmt::join(places, ", ")));
   std::vector<std::string> numbers;
   for (const auto& [offset, bytes] : conditions.not_negative)
     numbers.push_back(fmt::format("p[{}:{}]", offset, bytes));

@@ -38,7 +38,8 @@ void add_conditions(Variant& v, const PlannedSite& site) {
     v.grid.at(axis) = site.aggregation.grid.at(axis).value_or(0);
   }
   v.several_blocks = site.order.conditions.several_blocks;
-  for (const auto& [a, b] : site.order.conditions.apart) v.apart.push_back({memory_of(a), memory_of(b)});
+  for (const auto& [a, b] : site.order.conditions.apart_at_few_places())
+    v.apart.push_back({memory_of(a), memory_of(b)});
   for (const auto& [offset, bytes] : site.order.conditions.not_negative)
     v.not_negative.push_back({offset, bytes});
   if (!v.apart.empty()) describe_parameters(v, site.parent->function);

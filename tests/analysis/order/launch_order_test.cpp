@@ -278,7 +278,7 @@ TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
       {"div.s32 %r5, %r2, 3;", " (+ (4*p[16:4])/3)"},
       {"shr.s32 %r5, %r2, 1;", " (+ 2*p[16:4])"},
       {"div.s32 %r6, %r2, 3; add.s32 %r6, %r6, %r2; mul.lo.s32 %r5, %r6, 6;", " (+ 32*p[16:4])"},
-      {"mad.lo.s32 %r5, %r2, %r2, 100;", " (+ 4*p[16:4]*p[16:4] + 400)"},
+      {"mad.lo.s32 %r5, %r2, %r2, 100;", " (+ 400 + 4*p[16:4]*p[16:4])"},
       {"mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;", led},
       {"mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, %r2; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;",
        " (+ 8*p[16:4])"}};
