@@ -159,11 +159,10 @@ class DistanceReader {
     return out;
   }
 
-  // A value that is rounded down to a multiple.
+  // Reads a value that a mask rounds down to a multiple.
   Part aligned(const DistanceScope& in, const Expr& e, bool is_signed) {
     for (const Expr& operand : e->operands) {
-      if (!operand->range.never_negative() || !operand.as_constant())
-        return rough(read(in, operand, is_signed));
+      if (!operand.as_constant()) return {read(in, operand, is_signed).ways, false};
     }
     return none();
   }
@@ -211,11 +210,6 @@ class DistanceReader {
       for (const Way& each : way.ways) add_way(out, each);
     }
     return out.ways.empty() ? none() : out;
-  }
-
-  static Part rough(Part part) {
-    part.is_whole = false;
-    return part;
   }
 
   void add_way(Part& to, const Way& way) {
