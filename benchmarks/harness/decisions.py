@@ -3,8 +3,9 @@
 A row's parents may run as they are where that is faster (src/runtime/README.md, the guard). `--guard` measures each row
 without the guard, too, and once more after earlier runs of the same program, whose times the guard goes on from. The
 decision is right if the form that ran is the faster one, or no more than 3 % slower. If the original ran, its time is that of
-this run: natively, in a process of its own, it may take longer. Where the original was not tried, the variant is what was decided. Natively a row counts only if it is right at CUDA's default limit and loses no launch there,
-since the guard may run nothing else.
+this run: natively, in a process of its own, it may take longer. Where the original was not tried, the variant is what was
+decided. Natively a row counts only if it is right at CUDA's default limit and loses no launch there, since the guard may run
+nothing else.
 """
 
 from . import table

@@ -46,7 +46,8 @@ struct HostMemory {
 std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent,
                                                      const std::set<MemoryRoot>& roots);
 
-// Likewise for an access of the parent, and for a pointer argument of a launch: their addresses are known.
+// These two do the same for an access of the parent, and for a pointer argument of a launch. The addresses
+// are known there, so the memory has its distances.
 std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent, const MemoryAccess& access);
 std::optional<std::set<HostMemory>> memory_of_argument(const FunctionFacts& parent,
                                                        const MemoryEffects& effects,

@@ -90,8 +90,8 @@ struct PreparedVariant {
 
 class ParentKernel {
  public:
-  // Where accesses through a pointer parameter begin, as the values of a launch tell: at the pointer itself
-  // if the distance is empty.
+  // A place where accesses through a pointer parameter begin, as the values of a launch tell. It is at the
+  // pointer itself if the distance is empty.
   struct Place {
     uint32_t pointer = 0;
     jit::Distance distance;

@@ -81,8 +81,8 @@ Target target_of(const PointerParameter& parameter, const Launch& launch, const 
   for (const jit::Distance& distance : parameter.distances) {
     const auto place = place_at(launch, layout, parameter.offset, distance);
     if (!place) return target;
-    // Where no memory is, no array begins: the number marks something else, as a largest or a negative one
-    // does. But the place may be the end of an array that is counted downwards.
+    // No array begins where there is no memory: the number marks something else, as a largest or a negative
+    // one does. But the place may be the end of an array that is counted downwards.
     if (!add_around(target, *place, parameter.only_upwards, known) && !parameter.only_upwards)
       add_around(target, *place - kLongestElement, true, known);
   }

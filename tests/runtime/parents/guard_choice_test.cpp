@@ -46,7 +46,7 @@ TEST(GuardChoice, TakesTheFasterOne) {
   EXPECT_EQ(Next::Variant, hardly.launch_times(100)) << "no more than measurements differ";
 }
 
-TEST(GuardChoice, TakesTheFormThatIsUsuallyFaster) {
+TEST(GuardSamples, TheTimeInTheMiddleIsTypical) {
   Samples varies;
   EXPECT_EQ(0, varies.typical());
   varies.add(3);
