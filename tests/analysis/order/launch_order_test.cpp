@@ -284,6 +284,9 @@ TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
        " (+ 8*p[16:4])"}};
   for (const auto& [index, distances] : upwards)
     EXPECT_EQ("proven if 0 and 8" + distances + " are apart" + only_if, loaded(index)) << index;
+  // A mask makes no number negative, and leads on from it.
+  EXPECT_EQ("proven if 0 and 8" + led + " are apart",
+            loaded("add.s32 %r6, %r2, %r1; and.b32 %r5, %r6, 2147483632;"));
   const std::pair<const char*, std::string> to_both_sides[] = {
       {"mov.u32 %r5, -7; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;", " (+ -24)"},
       {"neg.s32 %r6, %r2; min.s32 %r5, %r6, %r3;", " (+ -4*p[16:4])"},
