@@ -20,12 +20,18 @@ const std::string& Golden::section(const std::string& name) const {
 
 bool Golden::is_relaxed() const { return head.find("\n# ordering: relaxed") != std::string::npos; }
 
-std::optional<std::pair<std::string, std::string>> Golden::optimisation() const {
+std::map<std::string, std::string, std::less<>> Golden::optimisations() const {
   const std::string key = "\n# optimise: ";
+  std::map<std::string, std::string, std::less<>> out;
   const size_t at = head.find(key);
-  if (at == std::string::npos) return std::nullopt;
-  const size_t from = at + key.size(), middle = head.find('=', from), end = head.find('\n', middle);
-  return std::pair(head.substr(from, middle - from), head.substr(middle + 1, end - middle - 1));
+  if (at == std::string::npos) return out;
+  const size_t from = at + key.size();
+  std::istringstream values(head.substr(from, head.find('\n', from) - from));
+  for (std::string value; std::getline(values, value, ',');) {
+    const size_t middle = value.find('=');
+    out.emplace(value.substr(0, middle), value.substr(middle + 1));
+  }
+  return out;
 }
 
 Golden read_golden(const std::filesystem::path& path) {

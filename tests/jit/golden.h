@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +21,8 @@ struct Golden {
   // Its head has a line "# ordering: relaxed": children never meet, which the analysis of their order cannot
   // see.
   [[nodiscard]] bool is_relaxed() const;
-  // A line "# optimise: name=value" gives an optimisation a value; nothing where there is none.
-  [[nodiscard]] std::optional<std::pair<std::string, std::string>> optimisation() const;
+  // The values that a line "# optimise: name=value,..." gives optimisations.
+  [[nodiscard]] std::map<std::string, std::string, std::less<>> optimisations() const;
 };
 
 Golden read_golden(const std::filesystem::path& path);

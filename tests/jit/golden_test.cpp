@@ -49,14 +49,15 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
   return request;
 }
 
-// The request with the ordering and the optimisation that the file asks for.
+// The request with the ordering and the optimisations that the file asks for.
 jit::Request as_asked(const Golden& golden, jit::Request request) {
   request.setting = [others = request.setting, is_relaxed = golden.is_relaxed(),
-                     optimisation = golden.optimisation()](
+                     optimisations = golden.optimisations()](
                         std::string_view key, const std::string& parent,
                         const std::string& child) -> std::optional<settings::Given> {
     if (is_relaxed && key == "ordering") return settings::Given{"relaxed", ""};
-    if (optimisation && key == optimisation->first) return settings::Given{optimisation->second, ""};
+    if (const auto asked = optimisations.find(key); asked != optimisations.end())
+      return settings::Given{asked->second, ""};
     return others ? others(key, parent, child) : std::nullopt;
   };
   return request;
