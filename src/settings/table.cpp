@@ -23,8 +23,9 @@ constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv, "host-readback"s
 constexpr std::array kOrderings{"auto"sv, "stream"sv, "relaxed"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
-constexpr std::array kIterations{"on"sv, "off"sv, "all"sv};
+constexpr std::array kSwitchOrAll{"on"sv, "off"sv, "all"sv};
 constexpr std::array kUnrolls{"auto"sv, "off"sv, "2"sv, "4"sv, "8"sv};
+constexpr std::array kParts{"auto"sv, "32"sv, "64"sv, "128"sv, "256"sv, "512"sv, "1024"sv};
 constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv, "reassociate"sv, "all"sv};
@@ -297,15 +298,24 @@ constexpr std::array kTable{
             "A consumer that the host launches numbers the threads of all children through, so that threads "
             "of several children share a warp. Children that begin with a comparison of their index get only "
             "the threads that pass it."},
-    Setting{Kind::Optimisation, "", "split_iterations", kBothSections, SettingType::Choice, kIterations, "on",
+    Setting{Kind::Optimisation, "", "split_iterations", kBothSections, SettingType::Choice, kSwitchOrAll,
+            "on",
             "Children that walk over their data in one grid-stride loop are flattened, too. Where each "
             "thread would have about 32 iterations or more, and it does not matter which thread has which, "
             "it has 8. all: one iteration for each thread, however few there are."},
     Setting{
-        Kind::Optimisation, "", "split_ranges", kBothSections, SettingType::Choice, kIterations, "on",
+        Kind::Optimisation, "", "split_ranges", kBothSections, SettingType::Choice, kSwitchOrAll, "on",
         "Children that sum up a range of elements, each in a block of its own, and add the sum to memory by "
-        "an atomic operation run as parts of 256 elements with a warp each. all: also children that store "
-        "their sum, or compute with it."},
+        "an atomic operation run as parts of it, with a warp each. all: also children that store their sum, "
+        "or compute with it."},
+    Setting{Kind::Optimisation, "", "part_elements", kBothSections, SettingType::Choice, kParts, "auto",
+            "The elements of such a part. auto: 256."},
+    Setting{Kind::Optimisation, "", "merge_parts", kBothSections, SettingType::Choice, kSwitch, "off",
+            "Neighbouring parts of a range that are the share of one warp are run as one, and add to memory "
+            "once."},
+    Setting{Kind::Optimisation, "", "stream_loads", kBothSections, SettingType::Choice, kSwitch, "off",
+            "What such a part loads element by element, one behind the other, is not kept in the caches. So "
+            "there is more room for what is loaded from anywhere."},
     Setting{Kind::Optimisation, "", "preload_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
             "A consumer that the host launches reads a child's first arguments once for all blocks or "
             "threads that it runs one after another."},
@@ -313,10 +323,10 @@ constexpr std::array kTable{
             "How many iterations of a child's loop are unrolled in a consumer that the host launches. Only "
             "for loops that load and compute, and that the program does not forbid to unroll: their loads "
             "are then waited for together. auto: 4, fewer where an iteration has more than 12 loads."},
-    Setting{Kind::Optimisation, "", "occupancy", kBothSections, SettingType::Choice, kSwitch, "on",
+    Setting{Kind::Optimisation, "", "occupancy", kBothSections, SettingType::Choice, kSwitchOrAll, "on",
             "Kernels that mostly wait for memory are assembled for more blocks on a multiprocessor than the "
             "assembler would choose: persistent consumers, consumers of children with few registers, and "
-            "chains with look-back."},
+            "chains with look-back. all: also consumers of children with more registers, or unrolled loops."},
     Setting{Kind::Optimisation, "", "pack_blocks", kBothSections, SettingType::Choice, kSwitch, "on",
             "Children of one warp that use shared memory or barriers run several to a block of the consumer "
             "that the host launches, as others do."},

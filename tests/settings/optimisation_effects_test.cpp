@@ -148,10 +148,11 @@ class OptimisationEffects : public Effects {
     expect_rounds(config("[[kernel]]\nname = \"other*\"\noptimise = \"-split_iterations\"\n"), split_);
   }
   // What explain says of a child that sums up a range.
-  void expect_parts(const std::string& setting, bool parts = true) {
+  void expect_parts(const std::string& setting, bool parts = true, int elements = 256) {
     const std::string file = KLAP_CASE_PTX_DIR "/ranges.ptx";
     const std::string said = klap_ptx({"explain", file}, {setting}).out;
-    EXPECT_EQ(parts, said.find("its range in parts of 256 elements") != std::string::npos) << setting;
+    const std::string text = "its range in parts of " + std::to_string(elements) + " elements";
+    EXPECT_EQ(parts, said.find(text) != std::string::npos) << setting;
   }
   // What it says of one that stores an integer or a floating-point sum.
   void expect_joined(const std::vector<std::string>& settings, bool integers, bool reals) {
@@ -178,6 +179,46 @@ class OptimisationEffects : public Effects {
   void kernel_split_ranges() {
     expect_parts(config("[[kernel]]\nname = \"*\"\noptimise = \"-split_ranges\"\n"), false);
     expect_parts(config("[[kernel]]\nname = \"other*\"\noptimise = \"-split_ranges\"\n"));
+  }
+  void part_elements() {
+    expect_parts("KLAP_OPTIMISE=part_elements=auto");
+    expect_parts("KLAP_OPTIMISE=part_elements=32", true, 32);
+    expect_parts("KLAP_OPTIMISE=part_elements=1024", true, 1024);
+    EXPECT_THAT(run({"KLAP_OPTIMISE=part_elements=33"}).err,
+                HasSubstr("optimisation part_elements cannot be '33'"));
+  }
+  void default_part_elements() {
+    expect_parts(config("[defaults]\noptimise = \"part_elements=128\"\n"), true, 128);
+  }
+  void kernel_part_elements() {
+    expect_parts(config("[[kernel]]\nname = \"*\"\noptimise = \"part_elements=128\"\n"), true, 128);
+    expect_parts(config("[[kernel]]\nname = \"other*\"\noptimise = \"part_elements=128\"\n"));
+  }
+  // What explain says of that child with a setting that is off by default.
+  void expect_of_parts(const std::string& setting, const std::string& text) {
+    const std::string file = KLAP_CASE_PTX_DIR "/ranges.ptx";
+    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out, HasSubstr("256 elements" + text)) << setting;
+  }
+  void merge_parts() {
+    expect_of_parts("KLAP_OPTIMISE=+merge_parts", ", neighbours as one, ");
+    expect_of_parts("KLAP_OPTIMISE=-merge_parts", ", a loop unrolled");
+  }
+  void default_merge_parts() {
+    expect_of_parts(config("[defaults]\noptimise = \"+merge_parts\"\n"), ", neighbours as one, ");
+  }
+  void kernel_merge_parts() {
+    expect_of_parts(config("[[kernel]]\nname = \"*\"\noptimise = \"+merge_parts\"\n"),
+                    ", neighbours as one, ");
+  }
+  void stream_loads() {
+    expect_of_parts("KLAP_OPTIMISE=+stream_loads", ", streamed, ");
+    expect_of_parts("KLAP_OPTIMISE=-stream_loads", ", a loop unrolled");
+  }
+  void default_stream_loads() {
+    expect_of_parts(config("[defaults]\noptimise = \"+stream_loads\"\n"), ", streamed, ");
+  }
+  void kernel_stream_loads() {
+    expect_of_parts(config("[[kernel]]\nname = \"*\"\noptimise = \"+stream_loads\"\n"), ", streamed, ");
   }
   // Whether a consumer is launched as the dependent of its parent.
   bool launches_dependents(const std::string& setting) {
@@ -273,7 +314,12 @@ class OptimisationEffects : public Effects {
       EXPECT_THAT(cli_test::read(to), Not(HasSubstr(".minnctapersm"))) << name;
     }
   }
-  void occupancy() { expect_no_room("KLAP_OPTIMISE=-occupancy"); }
+  void occupancy() {
+    expect_no_room("KLAP_OPTIMISE=-occupancy");
+    const std::string file = KLAP_CASE_PTX_DIR "/ranges.ptx", room = "registers for 5 blocks per SM";
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE="}).out, Not(HasSubstr(room)));
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE=occupancy=all"}).out, HasSubstr(room));
+  }
   void default_occupancy() { expect_no_room(config("[defaults]\noptimise = \"-occupancy\"\n")); }
   void kernel_occupancy() { expect_no_room(config("[[kernel]]\nname = \"*\"\noptimise = \"-occupancy\"\n")); }
   void batch_links() { expect_no_batches("KLAP_OPTIMISE=-batch_links"); }
@@ -294,6 +340,15 @@ const std::map<std::string, OptimisationEffects::Effect>& OptimisationEffects::t
       {"KLAP_OPTIMISE split_ranges", &OptimisationEffects::split_ranges},
       {"[defaults] optimise split_ranges", &OptimisationEffects::default_split_ranges},
       {"[[kernel]] optimise split_ranges", &OptimisationEffects::kernel_split_ranges},
+      {"KLAP_OPTIMISE merge_parts", &OptimisationEffects::merge_parts},
+      {"[defaults] optimise merge_parts", &OptimisationEffects::default_merge_parts},
+      {"[[kernel]] optimise merge_parts", &OptimisationEffects::kernel_merge_parts},
+      {"KLAP_OPTIMISE stream_loads", &OptimisationEffects::stream_loads},
+      {"[defaults] optimise stream_loads", &OptimisationEffects::default_stream_loads},
+      {"[[kernel]] optimise stream_loads", &OptimisationEffects::kernel_stream_loads},
+      {"KLAP_OPTIMISE part_elements", &OptimisationEffects::part_elements},
+      {"[defaults] optimise part_elements", &OptimisationEffects::default_part_elements},
+      {"[[kernel]] optimise part_elements", &OptimisationEffects::kernel_part_elements},
       {"KLAP_OPTIMISE unroll", &OptimisationEffects::unroll},
       {"[defaults] optimise unroll", &OptimisationEffects::default_unroll},
       {"[[kernel]] optimise unroll", &OptimisationEffects::kernel_unroll},

@@ -17,8 +17,11 @@
 // left open; those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer;
 // KLAP_SYNC_WARP when the child's block is a multiple of a warp whose lanes belong together,
 // KLAP_SYNC_BLOCK when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h and
-// consumer_end.h.
+// consumer_end.h; those of range_parts.h if children run as parts of their ranges.
 #include "aggregate/consumer_end.h"
+#ifdef KLAP_PART_ELEMENTS
+#include "aggregate/range_parts.h"
+#endif
 #include "common/await.h"
 #include "common/child.h"
 #include "common/exits.h"
@@ -155,14 +158,31 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
     } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
       current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
+#ifdef KLAP_MERGE_PARTS
+      // Neighbouring parts, too: they are run as one.
+      const Place all = parts_in(grid_of(current, kReadOnly).x), share = all / groups, rest = all % groups;
+      linear = mine * share + (mine < rest ? mine : rest);
+      count = share + (mine < rest ? 1u : 0u);
+#else
       const Place all = size_of(grid_of(current, kReadOnly));
       linear = mine;
       count = mine < all ? (all - mine + groups - 1) / groups : 0;
       step = groups;
+#endif
     } else {
       break;
     }
     __klap_child_arguments(current + KLAP_ARGS_OFFSET);
+#ifdef KLAP_MERGE_PARTS
+    // `next` parts in each turn, which the body is told in place of its block's second index.
+    const unsigned int parts = grid_of(current, kReadOnly).x;
+    const Place next = (parts & kUncut) != 0 ? 1u : count;
+#pragma unroll 1
+    for (; count != 0; count -= next, linear += next) {
+      __klap_child_body(current + KLAP_ARGS_OFFSET, linear, next, 0, parts_in(parts), 1, 1, thread, 0, 0);
+      end_virtual_block();
+    }
+#else
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
       const uint4 grid = grid_of(current, kReadOnly);
@@ -184,6 +204,7 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
       end_virtual_block();
 #endif
     }
+#endif
   }
   leave(queue, working({queue->packed, queue->big}));
 }

@@ -1,5 +1,5 @@
 // Joins the parts of a child (src/analysis/ranges/range_split.h). A block runs this where its threads leave
-// the loop over its part, with the sum of each.
+// the loop over its part, or over several parts that are run as one, with the sum of each.
 //
 // Its warps add their sums to the totals in the child's record. The part that comes last goes on, with the
 // totals: thread 0 has them, and other threads have what adds nothing. If a value may take part several
@@ -112,7 +112,9 @@ struct KlapJoined {
 #undef KLAP_TOTAL
 };
 
-extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsigned int parts,
+// `mine` of the child's parts are run as one.
+extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsigned int mine,
+                                                   unsigned int parts,
                                                    unsigned int thread
 #define KLAP_TOTAL(number, type, operation, nothing) , type sum_##number
                                                        KLAP_TOTALS
@@ -121,7 +123,7 @@ extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsign
 #define KLAP_TOTAL(number, type, operation, nothing) , sum_##number
   KlapJoined out = {1u KLAP_TOTALS};
 #undef KLAP_TOTAL
-  if (parts == 1u) return out;
+  if (mine == parts) return out;
   unsigned long long* const totals = reinterpret_cast<unsigned long long*>(record + KLAP_TOTALS_AT);
   unsigned int* const done = reinterpret_cast<unsigned int*>(totals + kTotals);
 #define KLAP_TOTAL(number, type, operation, nothing) \
@@ -137,7 +139,7 @@ extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsign
   bool is_last = false;
   if (thread == 0) {
     release();
-    is_last = add_global(done, 1u) + 1u == parts;
+    is_last = add_global(done, mine) + mine == parts;
     if (is_last) acquire(done);
   }
   is_last = agree(is_last);

@@ -86,8 +86,12 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
 #undef KLAP_POINTER
   if (!refused) grid_x = blocks_for_iterations(grid_x, bound, pointers);
 #endif
+  unsigned int kept_x = grid_x;  // in the record
 #ifdef KLAP_PART_ELEMENTS
-  if (!refused) grid_x = parts_of_range(range_begin, range_end);
+  if (!refused) {
+    kept_x = parts_of_range(range_begin, range_end);
+    grid_x = parts_in(kept_x);
+  }
 #endif
   const unsigned long long blocks =
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
@@ -127,7 +131,7 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
       queue->prefix[index] = prefix;
     }
     unsigned char* record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
-    keep_grid(record, grid_x, grid_y, grid_z);
+    keep_grid(record, kept_x, grid_y, grid_z);
 #ifdef KLAP_TOTALS_AT
     if (grid_x > 1u) begin_totals(record);
 #endif

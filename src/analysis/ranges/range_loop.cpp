@@ -288,9 +288,32 @@ class RangeFinder {
     if (opcode == "ld" && in_loop) {
       if (!is_plain_load(m_, s)) return rejection(i, "is no plain load of global memory");
       out_.loads.insert(i);
+      if (loads_in_a_row(i)) out_.loads_in_a_row.insert(i);
       return std::nullopt;
     }
     return only_computes(i) ? Found() : Found(rejection(i, "does more than compute"));
+  }
+
+  // True if the address steps with the element by as many bytes as the instruction loads.
+  [[nodiscard]] bool loads_in_a_row(uint32_t i) const {
+    const Statement& s = at(i);
+    const auto address = parse_address(m_, s.operands[1]);
+    const uint32_t reg = address ? v_.registers.find(i, address->base) : VirtualRegisters::kNone;
+    if (reg == VirtualRegisters::kNone) return false;
+    const bool is_copy = expanded_ && expanded_->main->contains(i);
+    const Expr e = (is_copy ? *expanded_->main : *loop_).value(v_.symbolic.read(i, reg));
+    if (!e.known()) return false;
+    const uint32_t lanes = m_.has_modifier(s, ".v4") ? 4 : m_.has_modifier(s, ".v2") ? 2 : 1;
+    const uint32_t bytes = lanes * ptx::type_bytes(m_.text(s.modifiers.last - 1));
+    bool steps = false;
+    for (const Term& term : terms_of(e)) {
+      const bool is_step = is_multiple_of(term, is_iteration) && term.coefficient == bytes;
+      const bool has_element = std::ranges::any_of(
+          term.factors, [](const Expr& factor) { return any_leaf(factor, is_iteration); });
+      if (has_element && !is_step) return false;
+      steps = steps || is_step;
+    }
+    return steps;
   }
 
   [[nodiscard]] bool only_computes(uint32_t i) const {

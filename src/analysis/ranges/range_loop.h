@@ -41,6 +41,9 @@ struct RangeLoop {
   uint32_t behind = 0;        // the block in which all go on
   std::set<uint32_t> blocks;  // between both
   std::set<uint32_t> loads;   // instructions that load in an iteration
+  // Some of them load in a row: for each element, what lies behind that for the one before. If no two ranges
+  // overlap, nothing of that is loaded twice. That is a guess, which no result may depend on.
+  std::set<uint32_t> loads_in_a_row;
   struct Sum {
     uint32_t reg = 0;
     std::string operation;

@@ -15,9 +15,6 @@ namespace {
 
 constexpr uint32_t kWarpThreads = 32;
 constexpr uint32_t kEndBytes = 4;
-// On an H200 parts of 256 elements with a warp each were the fastest for a product with an R-MAT matrix,
-// before 512 and 1,024, and as fast as 512 for one with a co-citation graph.
-constexpr uint32_t kElementsEach = 8;  // of a thread
 
 constexpr char kNotAgain[] = "what it computes before its loop cannot be computed once more";
 
@@ -100,7 +97,8 @@ Found find_end(RangeSplit& split, const Values& child, const RangeLoop& loop, ui
                const SplitRules& rules) {
   split.threads = part;
   split.program_threads = threads;
-  split.elements = kElementsEach * part;
+  split.elements = rules.elements * part / kWarpThreads;
+  split.merges = rules.merge;
   auto higher = higher_threads(child, loop);
   if (threads != part) {
     if (threads % part != 0) return "its block is not made of whole warps";
@@ -142,6 +140,8 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   split.end_offset = loop.end_offset;
   split.is_rounded =
       std::ranges::any_of(loop.sums, [](const auto& sum) { return is_rounded(sum.operation); });
+  for (const uint32_t load : loop.loads_in_a_row)
+    split.streamed.insert(values.flow.instructions()[load].statement);
   const bool is_plain = (!split.begin_offset || is_read_plainly(*child, *split.begin_offset)) &&
                         is_read_plainly(*child, split.end_offset);
   if (!is_plain) return {std::nullopt, "an end of its range is read in another form", true};

@@ -235,6 +235,13 @@ std::vector<std::string> executor_options(const transform::ConsumerShape& shape)
   return options;
 }
 
+void add_parts(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (!shape.range) return;
+  options.push_back(fmt::format("-DKLAP_PART_ELEMENTS={}u", shape.range->elements));
+  options.push_back(fmt::format("-DKLAP_UNCUT_PARTS={}u", shape.range->uncut_parts()));
+  if (shape.range->merges) options.emplace_back("-DKLAP_MERGE_PARTS");
+}
+
 // Options of all consumers that run one kernel from a queue.
 std::vector<std::string> one_child_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = shape_options(shape);
@@ -248,6 +255,7 @@ std::vector<std::string> host_consumer_options(const transform::ConsumerShape& s
   std::vector<std::string> options = one_child_options(shape);
   if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
   if (shape.double_buffered) options.emplace_back("-DKLAP_DOUBLE_BUFFERED");
+  add_parts(options, shape);
   return options;
 }
 
@@ -272,10 +280,7 @@ std::shared_ptr<const ptx::Module> record_template(
     options.push_back(fmt::format("-DKLAP_SERIAL_BLOCK={}u", shape.child_threads()));
   }
   add_split_iterations(options, shape);
-  if (shape.range) {
-    options.push_back(fmt::format("-DKLAP_PART_ELEMENTS={}u", shape.range->elements));
-    options.push_back(fmt::format("-DKLAP_UNCUT_PARTS={}u", shape.range->uncut_parts()));
-  }
+  add_parts(options, shape);
   add_totals(options, shape);
   return compiled("aggregate/record.cu", options);
 }

@@ -12,18 +12,25 @@
 namespace klap::jit {
 namespace {
 
+bool is_for_all(const SiteToOptimise& at) {
+  return at.site.options.optimisations.value("occupancy") == "all";
+}
+
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
   return at.is_on("occupancy") && at.strategy().has_plain_host_consumer() && !shape.flat &&
-         shape.grid_is_1d && !shape.blocks_differ() && shape.loops.empty();
+         (shape.loops.empty() || is_for_all(at)) && shape.grid_is_1d && !shape.blocks_differ();
 }
 
 void apply(SiteToOptimise& at) {
   transform::ConsumerShape& shape = at.site.shape;
   const bool has_shared = shape.most_shared_bytes() != 0 ||
                           analysis::most_static_shared_bytes(at.child_module(), *at.site.child) != 0;
-  if (at.child.has_frame || has_shared) return;
-  shape.min_blocks_per_sm = transform::min_consumer_blocks(at.child.words, shape.threads(), at.request.sm);
+  if (at.child.has_frame || (has_shared && !is_for_all(at))) return;
+  if (!has_shared && shape.loops.empty())
+    shape.min_blocks_per_sm = transform::min_consumer_blocks(at.child.words, shape.threads(), at.request.sm);
+  if (shape.min_blocks_per_sm == 0 && is_for_all(at))
+    shape.min_blocks_per_sm = transform::usual_blocks(shape.threads());
 }
 
 OptimisationRemark remark(const PlannedSite& site) {

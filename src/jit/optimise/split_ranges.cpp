@@ -17,6 +17,18 @@ bool applies(const SiteToOptimise& at) {
          std::ranges::all_of(at.site.site->grid, is_one);
 }
 
+analysis::SplitRules rules(const SiteToOptimise& at, bool is_all, bool may_use_warps) {
+  const auto& options = at.site.options;
+  analysis::SplitRules out{.warps = may_use_warps,
+                           .blocks = is_all,
+                           .join = is_all,
+                           .round = options.assume_reassociate,
+                           .merge = at.is_on("merge_parts")};
+  const std::string& elements = options.optimisations.value("part_elements");
+  if (elements != "auto") out.elements = static_cast<uint32_t>(std::stoul(elements));
+  return out;
+}
+
 // Blocks of one warp share a block of the consumer, or they would be too few on a multiprocessor.
 bool may_share_block(const SiteToOptimise& at) {
   constexpr std::array<uint32_t, 3> kWarpBlock = {32, 1, 1};
@@ -31,12 +43,9 @@ void apply(SiteToOptimise& at) {
   const bool may_use_warps = may_share_block(at);
   if (!may_use_warps && !is_all) return;
   const auto child = std::make_shared<const analysis::FunctionFacts>(at.child_module(), *planned.child);
-  const analysis::RangeSplitVerdict verdict = analysis::judge_range_split(
-      child, *planned.parent, *planned.site, planned.shape.child_threads(), planned.aggregation.block, true,
-      {.warps = may_use_warps,
-       .blocks = is_all,
-       .join = is_all,
-       .round = planned.options.assume_reassociate});
+  const analysis::RangeSplitVerdict verdict =
+      analysis::judge_range_split(child, *planned.parent, *planned.site, planned.shape.child_threads(),
+                                  planned.aggregation.block, true, rules(at, is_all, may_use_warps));
   if (!verdict.split) {
     if (verdict.has_range) planned.not_split_range = verdict.why_not;
     return;
@@ -44,6 +53,7 @@ void apply(SiteToOptimise& at) {
   // Nobody would check the conditions where the image is not loaded by the library.
   if (!at.request.blocks && !verdict.split->conditions.apart.empty()) return;
   transform::split_range(planned.shape, at.child_module(), *planned.child, *verdict.split);
+  planned.shape.streams_loads = at.is_on("stream_loads");
   transform::use_threads(planned.shape, planned.options.consumer_threads);
 }
 
@@ -51,8 +61,10 @@ OptimisationRemark remark(const PlannedSite& site) {
   OptimisationRemark out;
   if (!site.not_split_range.empty()) out.note = "its range is not cut into parts: " + site.not_split_range;
   if (!site.shape.range) return out;
-  out.fact = fmt::format("its range in parts of {} elements{}", site.shape.range->elements,
-                         site.shape.range->joined ? ", joined" : "");
+  const analysis::RangeSplit& range = *site.shape.range;
+  out.fact = fmt::format("its range in parts of {} elements{}{}{}", range.elements,
+                         range.merges ? ", neighbours as one" : "", range.joined ? ", joined" : "",
+                         site.shape.streams_loads ? ", streamed" : "");
   if (site.shape.range->is_rounded) out.note = "floating-point numbers are added in another order";
   return out;
 }

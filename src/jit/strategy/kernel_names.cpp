@@ -64,7 +64,9 @@ std::string optimisations_tag(const transform::ConsumerShape& shape) {
   std::string text = shape.double_buffered ? "" : "_singlebuffer";
   if (shape.preloaded_words != 0) text += "_preloaded";
   if (shape.range)
-    text += fmt::format("_parts{}{}", shape.range->elements, shape.range->joined ? "_joined" : "");
+    text += fmt::format("_parts{}{}{}", shape.range->elements, shape.range->merges ? "_merged" : "",
+                        shape.range->joined ? "_joined" : "");
+  if (shape.streams_loads) text += "_streamed";
   for (const transform::UnrolledCopy& row : shape.loops) text += fmt::format("_unrolled{}", row.iterations);
   return text + occupancy_tag(shape);
 }

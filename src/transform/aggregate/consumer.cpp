@@ -99,8 +99,13 @@ std::string count_threads_text(const std::string& prefix) {
       prefix);
 }
 
-// Replaces the ends of a child's range by those of the block's part. Where the range is not cut, which
-// `uncut` says, the part has the next threads of the program's block.
+// The number of parts that are run as one.
+std::string merged_parts(const analysis::RangeSplit& range, const std::string& prefix) {
+  return range.merges ? "%" + prefix + "ctaid_y" : "1";
+}
+
+// Replaces the ends of a child's range by those of the parts that are run as one, of which `ctaid_x` is the
+// first. Where the range is not cut, which `uncut` says, a part has the next threads of the program's block.
 std::string take_part_text(const analysis::RangeSplit& range, const std::string& prefix,
                            const std::string& begin, const std::string& end) {
   static constexpr char kText[] = R"(
@@ -112,15 +117,15 @@ std::string take_part_text(const analysis::RangeSplit& range, const std::string&
 	setp.gt.or.s32 %{0}uncut, %{0}next, {6}, %{0}uncut;
 	selp.b32 %{0}step, {4}, {3}, %{0}uncut;
 	mad.lo.s32 {1}, %{0}ctaid_x, %{0}step, {1};
-	add.u32 %{0}next, %{0}ctaid_x, 1;
+	add.u32 %{0}next, %{0}ctaid_x, {7};
 	setp.lt.and.u32 %{0}more, %{0}next, %{0}nctaid_x, !%{0}uncut;
-	@%{0}more add.s32 {2}, {1}, {3};
+	@%{0}more mad.lo.s32 {2}, {3}, {7}, {1};
 )";
   return fmt::format(kText, prefix, begin, end, range.elements, range.threads, KLAP_MOST_RANGE_END,
-                     KLAP_MOST_RANGE_ELEMENTS);
+                     KLAP_MOST_RANGE_ELEMENTS, merged_parts(range, prefix));
 }
 
-// Gives the body the part of the child's range that belongs to its virtual block. The body is then the only
+// Gives the body the parts of the child's range that belong to its virtual block. The body is then the only
 // block of a grid, as the program launches it.
 std::string range_part_text(const Module& child_module, const Function& child,
                             const analysis::RangeSplit& range, const std::string& prefix,
@@ -181,13 +186,14 @@ std::string beside_uncut(const analysis::RangeSplit& range, const std::string& p
 }
 
 // Joins the parts behind their loop. The body that goes on has the totals in the registers of its sums.
-void join_parts(const analysis::JoinedParts& joined, const RecordLayout& layout, const Module& join,
+void join_parts(const analysis::RangeSplit& range, const RecordLayout& layout, const Module& join,
                 const std::string& prefix, InlineKernel& kernel, LineTables& lines) {
+  const analysis::JoinedParts& joined = *range.joined;
   const auto own = [&](std::string_view name) { return fmt::format("%{}joined_{}", prefix, name); };
   const std::string record = own("record"), goes_on = own("goes_on"), flag = own("flag");
   InlineCall call;
   call.prefix = kernel.prefix + "j_";
-  call.arguments = {record, "%" + prefix + "nctaid_x", kernel.tid[0]};
+  call.arguments = {record, merged_parts(range, prefix), "%" + prefix + "nctaid_x", kernel.tid[0]};
   call.results[0] = flag;
   std::string text =
       fmt::format("\t.reg .b64 {0};\n\t.reg .b32 {1};\n\t.reg .pred {2};\n\tsub.s64 {0}, {3}, {4};\n", record,
@@ -263,9 +269,12 @@ std::string child_text(const Module& child_module, const Function& child, const 
     vectors.at(i / 3)->at(i % 3) = name;
   }
   if (body.counts_barriers) text += count_threads_text(prefix);
-  if (shape.range) text += range_part_text(child_module, child, *shape.range, prefix, kernel);
+  if (shape.range) {
+    text += range_part_text(child_module, child, *shape.range, prefix, kernel);
+    if (shape.streams_loads) kernel.streamed = &shape.range->streamed;
+  }
   const auto inlined = [&](InlineKernel of_body) {
-    if (join != nullptr) join_parts(*shape.range->joined, body.layout, *join, prefix, of_body, lines);
+    if (join != nullptr) join_parts(*shape.range, body.layout, *join, prefix, of_body, lines);
     return inline_kernel(child_module, child, of_body, lines);
   };
   const bool has_uncut_parts = shape.range && shape.range->uncut_parts() != 1;

@@ -25,15 +25,19 @@ uint64_t shared_bytes_of_multiprocessor(uint32_t sm) {
 
 }  // namespace
 
+uint32_t usual_blocks(uint32_t threads) {
+  constexpr uint32_t kThreads = 1280, kMostBlocks = 32;
+  const uint32_t blocks = kThreads / threads;
+  return blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
+}
+
 // A consumer with a worklist waits for memory most of the time, and so runs as many children as it has
 // blocks. Around a child it holds about ten registers. The code that records the child's launches waits
 // longest, and can keep some values in memory. The assembler by itself takes thirty registers more than the
 // child. With 1,280 threads each has 48 registers on every device that runs such kernels. More threads were
 // slower: 1,536 by 5 % in the mean of td, th and rbfs on an H200, 2,048 by 17 %.
 uint32_t min_worklist_blocks(uint32_t words, uint32_t threads) {
-  constexpr uint32_t kThreads = 1280, kMostBlocks = 32;
-  const uint32_t blocks = kThreads / threads;
-  return words <= kFewWords && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
+  return words <= kFewWords ? usual_blocks(threads) : 0;
 }
 
 // Children of few registers fill a multiprocessor by themselves. Their consumer holds a few more. The

@@ -20,6 +20,9 @@ uint32_t min_executor_blocks(uint32_t words, uint32_t threads, uint64_t shared_b
 // The number for other consumers, for children without unrolled loops and without shared memory. The device
 // has compute capability `sm`, 90 for 9.0.
 uint32_t min_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm);
+// A number that leaves each thread 48 registers, which is fewer than the assembler often takes; 0 for blocks
+// so large that a multiprocessor has one of them anyway.
+uint32_t usual_blocks(uint32_t threads);
 // The number for chains that look back: `words` are the registers of a block's links.
 uint32_t min_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm);
 

@@ -240,6 +240,7 @@ class KernelSplicer final : public Splicer {
   bool special(const Statement& s) override {
     const std::string_view opcode = m_.text(s.head);
     if (opcode == "ld" && has_param_space(m_, s)) return preloaded_move(s) || parameter_load(s);
+    if (kernel_.streamed != nullptr && kernel_.streamed->contains(&s)) return streamed_load(s);
     if (opcode == "mov" && s.operands.size() == 2) return move(s);
     if (opcode == "cvta") return parameter_cast(s);
     if (kernel_.coherent && (opcode == "ldu" || (opcode == "ld" && m_.has_modifier(s, ".nc"))))
@@ -269,12 +270,26 @@ class KernelSplicer final : public Splicer {
     return found == around_.end() ? nullptr : &found->second;
   }
 
+  [[nodiscard]] std::string operands(const Statement& s) {
+    std::string text;
+    for (const TokenRange& operand : s.operands) text += (text.empty() ? "" : ", ") + renamed(operand);
+    return text;
+  }
+
   // `ldu` and `ld.global.nc` as the plain load that they otherwise are.
   bool coherent_load(const Statement& s) {
-    std::string operands;
-    for (const TokenRange& operand : s.operands)
-      operands += (operands.empty() ? "" : ", ") + renamed(operand);
-    line(fmt::format("{}ld{} {}", guard(s), modifiers_without(s, ".nc"), operands));
+    line(fmt::format("{}ld{} {}", guard(s), modifiers_without(s, ".nc"), operands(s)));
+    return true;
+  }
+
+  // `ld.global` with `.cs` behind the state space.
+  bool streamed_load(const Statement& s) {
+    constexpr std::string_view kSpace = ".global";
+    std::string modifiers = modifiers_without(s, ".cs");
+    const size_t space = modifiers.find(kSpace);
+    if (space == std::string::npos) return false;
+    modifiers.insert(space + kSpace.size(), ".cs");
+    line(fmt::format("{}ld{} {}", guard(s), modifiers, operands(s)));
     return true;
   }
 

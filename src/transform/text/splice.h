@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,6 +92,8 @@ struct InlineKernel {
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
   // The body may read memory that was written in the same kernel, so every load must be coherent.
   bool coherent = false;
+  // Loads of global memory whose data will not be loaded again, so that other data may stay in the caches.
+  const std::set<const ptx::Statement*>* streamed = nullptr;
   // The threads that may exit early. Barriers are then those of templates/common/exits.h.
   analysis::MayExit may_exit = analysis::MayExit::Nobody;
   // A block of one warp among several: shared variables have a part for each. `group` is the 32-bit operand

@@ -56,6 +56,30 @@ TEST(RangeLoop, SumsUpByEveryOperationThatCommutes) {
             loop_in({.body = "setp.gt.s32 %p3, %r7, 5; @%p3 add.s32 %r20, %r20, 1;\n"}));
 }
 
+// The only load of the loop, which reads so many bytes of each element's place.
+size_t loads_in_a_row(const std::string& step, const std::string& load) {
+  std::string text = kernel_of({.body = "add.s32 %r20, %r20, %r10;\n"});
+  const std::string before =
+      "mul.wide.s32 %rd3, %r10, 4; add.s64 %rd4, %rd2, %rd3; ld.global.u32 %r7, [%rd4];";
+  const size_t at = text.find(before.substr(0, 20));
+  const size_t behind = text.find(";\n", text.find("ld.global", at));
+  const Kernel kernel(text.replace(at, behind - at, step + " add.s64 %rd4, %rd2, %rd3; " + load));
+  const analysis::RangeLoop loop = analysis::find_range_loop(kernel.values);
+  EXPECT_EQ("", loop.why_not);
+  EXPECT_EQ(1u, loop.loads.size());
+  return loop.loads_in_a_row.size();
+}
+TEST(RangeLoop, KnowsLoadsInARow) {
+  EXPECT_EQ(1u, loads_in_a_row("mul.wide.s32 %rd3, %r10, 4;", "ld.global.u32 %r7, [%rd4]"));
+  EXPECT_EQ(1u, loads_in_a_row("mul.wide.s32 %rd3, %r10, 2;", "ld.global.u16 %r7, [%rd4]"));
+  EXPECT_EQ(0u, loads_in_a_row("mul.wide.s32 %rd3, %r10, 8;", "ld.global.u32 %r7, [%rd4]")) << "with gaps";
+  EXPECT_EQ(0u, loads_in_a_row("mul.wide.s32 %rd3, %r10, 2;", "ld.global.u32 %r7, [%rd4]")) << "twice";
+  EXPECT_EQ(0u, loads_in_a_row("mov.u64 %rd3, 20;", "ld.global.u32 %r7, [%rd4]")) << "all the same";
+  EXPECT_EQ(0u,
+            loads_in_a_row("and.b32 %r8, %r10, 15; mul.wide.u32 %rd3, %r8, 4;", "ld.global.u32 %r7, [%rd4]"))
+      << "again and again";
+}
+
 TEST(RangeLoop, ComparesWithoutSignsToo) {
   std::string text = kernel_of({.guard = "setp.ge.u32 %p1, %r10, %r5;\n"});
   const std::string end = "setp.lt.s32 %p2";

@@ -122,6 +122,19 @@ __global__ void sum_up_twice(const int* x, int begin, int end, int* sum, int* co
     atomicAdd(count, odd);
   }
 }
+// One range with more than 2^16 parts of 32 elements, between short ones.
+__global__ void sum_up_long(const int* x, int begin, int end, int* sum) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e % 1024];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_long_parent(const int* x, int longest, int* sums) {
+  const int t = threadIdx.x;
+  sum_up_long<<<1, 64>>>(x, 3 * t, t == 3 ? longest : 60 * t, sums + t);
+}
+
 extern "C" __global__ void ranges_of_two_sums_parent(const int* x, const int* first, int* sums, int* counts) {
   const int t = threadIdx.x;
   sum_up_twice<<<1, 64>>>(x, first[t], first[t + 1], sums + t, counts + t % 5);
@@ -403,6 +416,20 @@ KLAP_CASE(ranges_of_two_sums, "one of two sums goes to the other one's place") {
   c.launch("ranges_of_two_sums_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums),
            c.address(counts));
   c.rewritten("ranges_of_two_sums_parent");
+}
+
+KLAP_CASE(ranges_long, "a part of a very long range is lost") {
+  constexpr int kLongest = 32 * 65536 + 77;
+  std::vector<int> ring(1024), out(kThreads, 10);
+  for (int e = 0; e < 1024; ++e) ring[static_cast<size_t>(e)] = e * 37 % 101;
+  for (int t = 0; t < kThreads; ++t) {
+    for (int e = 3 * t; e < (t == 3 ? kLongest : 60 * t); ++e)
+      out[static_cast<size_t>(t)] += ring[static_cast<size_t>(e % 1024)];
+  }
+  const auto x = c.input("x", ring);
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), out);
+  c.launch("ranges_long_parent", kGrid, kBlock, c.address(x), kLongest, c.address(sums));
+  c.rewritten("ranges_long_parent");
 }
 
 KLAP_CASE(ranges_counted, "a child that counts itself is counted in parts") {

@@ -56,6 +56,11 @@ const std::vector<Candidate>& candidates() {
                                              {"KLAP_OPTIMISE", "optimise", "-pack_blocks"},
                                              {"KLAP_OPTIMISE", "optimise", "-split_ranges"},
                                              {"KLAP_OPTIMISE", "optimise", "split_ranges=all"},
+                                             {"KLAP_OPTIMISE", "optimise", "part_elements=64"},
+                                             {"KLAP_OPTIMISE", "optimise", "part_elements=1024"},
+                                             {"KLAP_OPTIMISE", "optimise", "+merge_parts"},
+                                             {"KLAP_OPTIMISE", "optimise", "+stream_loads"},
+                                             {"KLAP_OPTIMISE", "optimise", "occupancy=all"},
                                              {"KLAP_PROMOTION", "promotion", "PA"},
                                              {"KLAP_PROMOTION", "promotion", "PAO"}};
   return all;
