@@ -30,7 +30,9 @@ CONFIGURATIONS = {
     "host": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host"},
     # With what is off by itself.
     "host_options": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
-                     "KLAP_OPTIMISE": "+preload_arguments,split_iterations=all,unroll=8", "KLAP_COUNT_CHILDREN": "0"},
+                     "KLAP_OPTIMISE": "+preload_arguments,split_iterations=all,unroll=8,part_elements=32,+merge_parts,"
+                                      "+stream_loads,occupancy=all",
+                     "KLAP_COUNT_CHILDREN": "0"},
     # Without what is on by itself.
     "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
                   "KLAP_OPTIMISE": "-double_buffer,-split_iterations,-split_ranges,-batch_items,-flatten,-unroll,-occupancy"},
