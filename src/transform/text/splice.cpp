@@ -282,10 +282,10 @@ class KernelSplicer final : public Splicer {
     return true;
   }
 
-  // `ld.global` with `.cs` behind the state space.
+  // `ld.global` with `.cs` behind the state space, and coherent where every load must be.
   bool streamed_load(const Statement& s) {
     constexpr std::string_view kSpace = ".global";
-    std::string modifiers = modifiers_without(s, ".cs");
+    std::string modifiers = modifiers_without(s, kernel_.coherent ? ".nc" : ".cs");
     const size_t space = modifiers.find(kSpace);
     if (space == std::string::npos) return false;
     modifiers.insert(space + kSpace.size(), ".cs");

@@ -122,6 +122,20 @@ __global__ void sum_up_twice(const int* x, int begin, int end, int* sum, int* co
     atomicAdd(count, odd);
   }
 }
+// What the parent has just written, which the child may read as data that nobody writes.
+__global__ void sum_up_fresh(const int* __restrict__ x, int begin, int end, int* sum) {
+  int mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += __ldg(x + e);
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+extern "C" __global__ void ranges_fresh_parent(int* fresh, const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  for (int e = first[t]; e < first[t + 1]; ++e) fresh[e] = x[e];
+  sum_up_fresh<<<1, 64>>>(fresh, first[t], first[t + 1], sums + t);
+}
+
 // One range with more than 2^16 parts of 32 elements, between short ones.
 __global__ void sum_up_long(const int* x, int begin, int end, int* sum) {
   int mine = 0;
@@ -416,6 +430,17 @@ KLAP_CASE(ranges_of_two_sums, "one of two sums goes to the other one's place") {
   c.launch("ranges_of_two_sums_parent", kGrid, kBlock, c.address(x), c.address(first), c.address(sums),
            c.address(counts));
   c.rewritten("ranges_of_two_sums_parent");
+}
+
+KLAP_CASE(ranges_fresh, "a part reads what was there before its parent wrote") {
+  const std::vector<int> all = elements();
+  const auto fresh = c.buffer("fresh", std::vector<int>(all.size()), all);
+  const auto x = c.input("x", all);
+  const auto first = c.input("first", firsts());
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads, 10), added<int>(kThreads, own, sum_of));
+  c.launch("ranges_fresh_parent", kGrid, kBlock, c.address(fresh), c.address(x), c.address(first),
+           c.address(sums));
+  c.rewritten("ranges_fresh_parent");
 }
 
 KLAP_CASE(ranges_long, "a part of a very long range is lost") {
