@@ -38,8 +38,8 @@ uint32_t accessed_bytes(const Module& m, const Statement& s) {
 
 // "add.u32": the operation and its type, without space, scope and order.
 std::string atomic_operation(const Module& m, const Statement& s) {
-  static constexpr std::array kIrrelevant = {".global", ".relaxed", ".acquire", ".release", ".acq_rel",
-                                             ".gpu",    ".sys",     ".cta",     ".cluster", ".weak"};
+  static constexpr std::array kIrrelevant = {".global",  ".relaxed", ".acquire", ".release",
+                                             ".acq_rel", ".gpu",     ".sys",     ".weak"};
   std::string out;
   for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
     const std::string_view modifier = m.text(t);

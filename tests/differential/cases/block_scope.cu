@@ -21,6 +21,11 @@ extern "C" __global__ void count_by_block_parent(int* counts) {
   const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   count<<<(threads_of(t) + 39) / 40, 40>>>(counts + t * kBlocks, threads_of(t));
 }
+// Siblings, which CUDA runs one after another. So it does not matter that none sees what another one does.
+__global__ void count_together(int* counts) { atomicAdd_block(counts + threadIdx.x % 8, 1); }
+extern "C" __global__ void count_with_siblings_parent(int* counts) {
+  count_together<<<1, 32>>>(counts + 8 * blockIdx.x);
+}
 // Blocks that differ: their warps may be apart otherwise.
 extern "C" __global__ void count_in_blocks_parent(int* counts) {
   const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -69,6 +74,13 @@ KLAP_CASE(block_scope, "threads of one block update the same word in several") {
 KLAP_CASE(block_scope_in_blocks_that_differ, "warps of one block update the same word in several") {
   counted(c, "count_in_blocks_parent", block_of);
   c.rewritten("count_in_blocks_parent");
+}
+
+KLAP_CASE(block_scope_of_siblings, "siblings update the same words at a time, seen by their blocks alone") {
+  const auto out = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4 * 32));
+  c.launch("count_with_siblings_parent", {kThreads / 32, 1, 1}, {32, 1, 1}, c.address(out));
+  c.rewritten("count_with_siblings_parent");
+  c.by_warp("order-kept");
 }
 
 KLAP_CASE(block_scope_fence, "a thread reads what another one of its block has not published to it") {
