@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <set>
 
@@ -50,6 +51,7 @@ class MemoryTracer {
 
   Uses run() {
     propagate();
+    find_numbers();
     for (const FlatInstruction& f : f_.flow.instructions()) {
       instruction(*f.statement);
       keep(*f.statement);
@@ -175,6 +177,65 @@ class MemoryTracer {
     return out;
   }
 
+  // ---- numbers ----
+
+  // Values that are computed from loaded ones narrower than an address. Added to a pointer, such a number is
+  // an index. But a register that has a pointer on one way and a number on another holds an address in both:
+  // programs pass pointers in two words.
+  void find_numbers() {
+    for (bool is_new = true; is_new;) {
+      is_new = false;
+      for (const FlatInstruction& f : f_.flow.instructions()) {
+        for (std::string_view r : registers_of(m_, *f.statement, f_.data.names()).written)
+          is_new = (is_number(*f.statement) && numbers_.insert(r).second) || is_new;
+      }
+    }
+    bool is_any_address = false;
+    for (uint32_t i = 0; i < f_.flow.instructions().size(); ++i) {
+      const Statement& s = *f_.flow.instructions()[i].statement;
+      for (std::string_view r : registers_of(m_, s, f_.data.names()).written) {
+        const auto roots = roots_.find(r);
+        const bool is_pointer_too = roots != roots_.end() && !roots->second.empty();
+        if (!is_pointer_too || !is_number(s) || is_replaced(i, r)) continue;
+        is_any_address = roots->second.insert(unknown()).second || is_any_address;
+      }
+    }
+    if (is_any_address) propagate();
+  }
+
+  // True if nothing but the next instruction of the block that writes the register reads what this one wrote.
+  bool is_replaced(uint32_t i, std::string_view reg) const {
+    const auto& all = f_.flow.instructions();
+    for (uint32_t next = i + 1; next < all.size() && all[next].block == all[i].block; ++next) {
+      const Registers names = registers_of(m_, *all[next].statement, f_.data.names());
+      if (std::ranges::find(names.written, reg) != names.written.end())
+        return !all[next].statement->predicated;
+      if (std::ranges::find(names.read, reg) != names.read.end()) return false;
+    }
+    return false;
+  }
+
+  bool is_number(const Statement& s) const {
+    const std::string_view opcode = m_.text(s.head);
+    if (opcode == "setp" || opcode == "call") return false;
+    if (ptx::opcode_of(opcode).result == ptx::OpcodeResult::Memory) return loads_number(s);
+    static constexpr std::array kHandOn = {"mov", "cvta", "shfl", "selp", "slct", "min", "max"};
+    const bool hands_on = std::ranges::find(kHandOn, opcode) != kHandOn.end();
+    bool has_number = false, has_pointer = false;
+    for (size_t n = 1; n < s.operands.size(); ++n) {
+      if (opcode == "shfl" && n > 1) break;  // the lane
+      has_pointer = has_pointer || !operand_roots(s.operands[n]).empty();
+      for (uint32_t t = s.operands[n].first; t < s.operands[n].last; ++t)
+        has_number = has_number || numbers_.contains(m_.text(t));
+    }
+    return has_number && (hands_on || !has_pointer);
+  }
+
+  bool loads_number(const Statement& s) const {
+    const uint32_t bytes = ptx::type_bytes(m_.text(s.modifiers.last - 1));
+    return bytes != 0 && bytes < (m_.address_size == 32 ? 4U : 8U);
+  }
+
   Roots operand_roots(TokenRange operand) const {
     Roots out;
     for (uint32_t t = operand.first; t < operand.last; ++t) {
@@ -192,9 +253,8 @@ class MemoryTracer {
 
   // A value narrower than an address is no pointer; a wider one from memory may be any.
   Roots loaded_roots(const Statement& s, std::string_view reg) const {
+    if (loads_number(s)) return {};
     const uint32_t bytes = ptx::type_bytes(m_.text(s.modifiers.last - 1));
-    const uint32_t pointer_bytes = m_.address_size == 32 ? 4 : 8;
-    if (bytes != 0 && bytes < pointer_bytes) return {};
     const bool parameter = m_.is(s.head, "ld") && is_param(s) && s.operands.size() == 2;
     return parameter ? parameter_roots(s, reg, bytes) : Roots{unknown()};
   }
@@ -358,6 +418,7 @@ class MemoryTracer {
   std::map<std::string, std::string, std::less<>> local_spaces_;
   std::vector<std::string> parameter_spaces_;
   std::map<std::string_view, Roots> roots_;
+  std::set<std::string_view> numbers_;  // registers that may hold one
   std::set<std::string_view> saturated_;
   Uses uses_;  // of the instruction at hand
   Uses all_;

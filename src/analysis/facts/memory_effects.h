@@ -5,7 +5,8 @@
 // may be anything.
 //
 // Arithmetic on a pointer is taken to stay in the object that it points to, as in the languages that PTX is
-// compiled from.
+// compiled from. A value that is a pointer on one way and computed from narrower values on another is taken
+// for any pointer: programs pass pointers in two words.
 //
 // The analysis concludes:
 //  - Different variables of a module do not overlap, and neither do different address spaces. (All dynamic

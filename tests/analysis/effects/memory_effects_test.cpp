@@ -51,6 +51,30 @@ TEST(MemoryEffects, ThroughArithmetic) {
       effects(kP + "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd6, {%r1, %r2}; st.global.u32 [%rd6], %r1; ret;"));
 }
 
+// A pointer that is passed in two words is as good as any.
+TEST(MemoryEffects, OfPointersInTwoWords) {
+  const std::string words = kP + "ld.param.u32 %r1, [n]; ld.global.u32 %r2, [%rd1]; cvt.u64.u32 %rd5, %r1; ";
+  EXPECT_EQ("unknown (global): written\nparameter 0 (global): read\n",
+            effects(words + "mov.b64 %rd6, {%r1, %r2}; st.global.u32 [%rd6], %r1; ret;"));
+  EXPECT_EQ(
+      "unknown (global): written\nparameter 0 (global): read, written\n",
+      effects(words + "mov.u64 %rd6, %rd1; @%p1 bra L; mov.b64 %rd6, {%r1, %r2}; L: add.s64 %rd7, %rd6, 8; "
+                      "st.global.u32 [%rd7], %r1; ret;"));
+  EXPECT_EQ("unknown (global): written\nparameter 0 (global): read, written\n",
+            effects(words + "selp.b64 %rd6, %rd1, %rd5, %p1; st.global.u32 [%rd6], %r1; ret;"));
+  // A register may hold the index first, and then the pointer.
+  EXPECT_EQ("parameter 0 (global): read, written\n",
+            effects(words +
+                    "mul.wide.u32 %rd6, %r2, 4; add.s64 %rd6, %rd1, %rd6; st.global.u32 [%rd6], %r1; ret;"));
+  // As an index it is no address.
+  EXPECT_EQ("parameter 0 (global): read, written\n",
+            effects(words + "mov.u64 %rd6, %rd1; @%p1 bra L; add.s64 %rd6, %rd1, %rd5; L: st.global.u32 "
+                            "[%rd6], %r1; ret;"));
+  EXPECT_EQ("parameter 0 (global): read, written\n",
+            effects(words + "mov.u64 %rd7, 0; @%p1 bra L; mov.u64 %rd7, %rd5; L: add.s64 %rd6, %rd1, %rd7; "
+                            "st.global.u32 [%rd6], %r1; ret;"));
+}
+
 TEST(MemoryEffects, OfPointersInStructures) {
   const Kernel k(
       ".version 9.0\n.target sm_90\n.address_size 64\n.entry k(.param .align 8 .b8 s[32]) {\n"

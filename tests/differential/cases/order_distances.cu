@@ -34,17 +34,29 @@ extern "C" __global__ void parent_by_address(int* rows, unsigned long long base,
   by_address<<<1, kWidth>>>(rows, reinterpret_cast<const int*>(base + 4LL * words), out, threadIdx.x);
 }
 
+// A pointer in two words, and another one for want of it.
+__device__ int spare[kWords];
+__global__ void in_words(int* rows, unsigned high, unsigned low, int* out, int i) {
+  const int* given = reinterpret_cast<const int*>(static_cast<unsigned long long>(high) << 32 | low);
+  if (given == nullptr) given = spare;
+  work_at(rows + i * kWidth, given + (i + 1) * kWidth, out + i * kWidth);
+}
+extern "C" __global__ void parent_in_words(int* rows, unsigned long long same, int* out, int) {
+  in_words<<<1, kWidth>>>(rows, static_cast<unsigned>(same >> 32), static_cast<unsigned>(same), out,
+                          threadIdx.x);
+}
+
 #else
 
 namespace {
-void by_distance(Builder& c, const char* parent) {
+void by_distance(Builder& c, const char* parent, int words_below = kLow) {
   std::vector<int> rows(kWords), next(kWidth * kChildren);
   for (int i = 0; i < kWords; ++i) rows[i] = 7 * i + 1;
   for (int i = 0; i < kWidth * kChildren; ++i) next[i] = 7 * (i + kWidth) + 1;
   c.input("below", rows);
   const auto of_rows = c.buffer("rows", rows, rows);
   const auto of_out = c.buffer("out", std::vector<int>(kWidth * kChildren), next);
-  const uint64_t low = 4 * kLow;
+  const uint64_t low = 4 * static_cast<uint64_t>(words_below);
   c.launch(parent, {1, 1, 1}, {kChildren, 1, 1}, c.address(of_rows), c.address(of_rows, -low),
            c.address(of_out), kLow);
 }
@@ -55,6 +67,11 @@ KLAP_CASE(distance_from_below,
   by_distance(c, "parent_from_below");
   c.rewritten("parent_from_below");
   c.by_warp("as it is");
+}
+KLAP_CASE(distance_in_words, "a pointer that is put together of two words, or is another one") {
+  by_distance(c, "parent_in_words", 0);
+  c.rewritten("parent_in_words");
+  c.by_warp("order-kept");
 }
 KLAP_CASE(distance_by_address, "an address that is computed with a number that the host passes") {
   by_distance(c, "parent_by_address");
