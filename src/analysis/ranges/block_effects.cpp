@@ -11,9 +11,9 @@ size_t BlockEffects::load(uint32_t thread, Computed instruction) {
   return values_.number_of(instruction);
 }
 
-size_t BlockEffects::write(uint32_t thread, Computed instruction, bool may_be_rounded) {
+size_t BlockEffects::write(uint32_t thread, Computed instruction) {
   threads_[thread].effects.push_back(instruction.text);
-  is_rounded_ = is_rounded_ || (instruction.is_rounded && !may_be_rounded);
+  is_rounded_ = is_rounded_ || instruction.is_rounded;
   return load(thread, std::move(instruction));
 }
 

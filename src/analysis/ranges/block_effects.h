@@ -18,9 +18,7 @@ struct EndOfBlock {
   std::string why_not;  // empty if one thread writes, or none, and it is known what
   uint32_t thread = 0;
   std::vector<std::string> effects{};  // in its order
-  // It depends on the order of additions what is written. That does not count where the program adds it to
-  // memory by an atomic operation of floating-point numbers, which has no order either.
-  bool is_rounded = false;
+  bool is_rounded = false;             // it depends on the order of additions what is written
   // Set if what is done depends on a condition that is not known: how that was computed.
   std::optional<std::string> undecided{};
 };
@@ -36,7 +34,7 @@ class BlockEffects {
 
   // `instruction`: with its address, and its operands. Returns the number of what the thread finds in memory.
   size_t load(uint32_t thread, Computed instruction);
-  size_t write(uint32_t thread, Computed instruction, bool may_be_rounded);
+  size_t write(uint32_t thread, Computed instruction);
   // Says that the condition decides what is done.
   void go_by(const Computed& condition) { is_rounded_ = is_rounded_ || condition.is_rounded; }
 

@@ -48,7 +48,8 @@ class Block : private BlockState {
   BlockSum run() {
     try {
       run_threads();
-      return {"", additions()};
+      const auto is_fixed = [](const Added& a) { return a.count == 1 && is_rounded(a.operation); };
+      return {"", additions(), std::ranges::any_of(added_, is_fixed)};
     } catch (const Refused& refused) {
       return {refused.why, {}};
     }
@@ -442,7 +443,7 @@ class Block : private BlockState {
 
   void store(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
-    if (effects_ != nullptr && is_plain_access(s, ".global")) return change_memory(t, i, 0, false);
+    if (effects_ != nullptr && is_plain_access(s, ".global")) return change_memory(t, i, 0);
     if (!is_plain_access(s, ".shared") || components(m_, s.operands[1]).size() != 1)
       throw refused(i, "stands outside the loop");
     const SharedPlace place = shared_place(t, i, 0);
@@ -456,13 +457,12 @@ class Block : private BlockState {
   }
 
   // A store or an atomic operation whose address is that operand.
-  void change_memory(uint32_t t, uint32_t i, size_t address, bool may_be_rounded) {
+  void change_memory(uint32_t t, uint32_t i, size_t address) {
     auto effect = instruction(t, i, address + 1);
     const auto where = described_address(t, i, address);
     if (!effect || !where || !m_.has_modifier(at(i), ".global")) throw refused(i, "writes what is not known");
-    may_be_rounded = may_be_rounded && !where->is_rounded;
     if (!add_operand(*effect, *where)) throw refused(i, "writes what is not known");
-    const size_t found = effects_->write(t, *effect, may_be_rounded);
+    const size_t found = effects_->write(t, *effect);
     if (address == 0) return;
     if (components(m_, at(i).operands[0]).size() != 1) throw refused(i, "has several results");
     write(t, i, {Expr(), {}, {}, found});
@@ -477,8 +477,7 @@ class Block : private BlockState {
   void add_to_memory(uint32_t t, uint32_t i) {
     const Statement& s = at(i);
     const bool is_atom = m_.is(s.head, "atom");
-    if (effects_ != nullptr)
-      return change_memory(t, i, is_atom ? 1 : 0, is_rounded(operation_of(s)) && !is_result_used(i));
+    if (effects_ != nullptr) return change_memory(t, i, is_atom ? 1 : 0);
     static constexpr std::array kHarmless = {".global", ".relaxed", ".gpu"};
     const std::string operation = operation_of(s);
     size_t others = 0;
@@ -500,6 +499,7 @@ class Block : private BlockState {
       added_.push_back({where, operation, times});
     } else {
       known->times = both(known->times, times);
+      ++known->count;
     }
   }
 
@@ -521,6 +521,7 @@ class Block : private BlockState {
     Expr address;
     std::string operation;
     std::vector<uint8_t> times;
+    uint32_t count = 1;  // of additions by threads
   };
 
   const RangeLoop& loop_;

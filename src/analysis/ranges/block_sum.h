@@ -42,6 +42,10 @@ struct BlockAddition {
 struct BlockSum {
   std::string why_not;  // empty if the block adds up what its threads have, and does nothing else
   std::vector<BlockAddition> additions;
+  // True if a sum of floating-point numbers is added by one thread. Then its last bits are the same in each
+  // run of the program, where no other child adds to the same memory. If several threads add, nobody says in
+  // which order.
+  bool has_fixed_bits = false;
 };
 
 // The kernel runs as one block of so many threads in a row, a multiple of a warp.

@@ -16,6 +16,8 @@ namespace {
 constexpr uint32_t kWarpThreads = 32;
 constexpr uint32_t kEndBytes = 4;
 
+constexpr char kRounded[] =
+    "floating-point numbers would be added in another order, which assume = \"reassociate\" allows";
 constexpr char kNotAgain[] = "what it computes before its loop cannot be computed once more";
 
 using Found = std::optional<std::string>;
@@ -41,9 +43,11 @@ bool is_read_plainly(const FunctionFacts& child, uint32_t offset) {
 }
 
 // Blocks of the program's size and of a part's must do the same with their threads' sums.
-Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads, uint32_t part) {
+Found check_block(const Values& child, const RangeLoop& loop, uint32_t threads, uint32_t part,
+                  const SplitRules& rules) {
   const BlockSum launched = run_block(child, loop, threads);
   if (!launched.why_not.empty()) return launched.why_not;
+  if (launched.has_fixed_bits && !rules.round) return kRounded;
   if (threads == part) return std::nullopt;
   const BlockSum small = run_block(child, loop, part);
   if (!small.why_not.empty()) return small.why_not;
@@ -105,15 +109,14 @@ Found find_end(RangeSplit& split, const Values& child, const RangeLoop& loop, ui
     if (!higher) return kNotAgain;
     split.higher = *higher;
   }
-  Found found = check_block(child, loop, threads, part);
+  Found found = check_block(child, loop, threads, part, rules);
   if (!found || !rules.join) return found;
   bool is_rounded = false;
   OpaqueValues values;
   if (Found other = check_end(child, loop, {threads, higher.has_value()}, part, values, is_rounded))
     return other;
   if (higher) split.higher = *std::move(higher);
-  if (is_rounded && !rules.round)
-    return "floating-point numbers would be added in another order, which assume = \"reassociate\" allows";
+  if (is_rounded && !rules.round) return kRounded;
   split.joined = joined_parts(child, loop);
   return split.joined ? Found() : Found("what is behind its loop stands in a scope of its own");
 }

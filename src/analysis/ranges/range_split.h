@@ -16,8 +16,9 @@
 // block, with the program's steps, so that each thread runs the iterations that it would have run there.
 //
 // The result is the same because every element takes part once, and the order of additions is free. Sums of
-// floating-point numbers are rounded, so their last bits depend on the order. The child adds to memory by
-// atomic operations, which have none natively either; a note says so.
+// floating-point numbers are rounded, so their last bits depend on the order. Where several threads of the
+// block add to memory, CUDA gives them no order either; a note says so. Where one thread adds the block's
+// sum, its last bits may be the same in each run, so only the program's author can allow another order.
 //
 // Parts of one child overlap, so what they read must not be what they add to. The two must be in different
 // allocations, which is a condition on the parent's launch (launch_order.h).
@@ -25,8 +26,7 @@
 // Other children do more with their sum: they store it, or compute with it. Their parts are *joined*. Each
 // adds its sum to a total in the child's record. The part that comes last goes on behind the loop, with the
 // total. It does there what the child does, if that depends on nothing but the complete sums, and one thread
-// does it (block_effects.h). Nothing is written before all parts have read. Sums of floating-point numbers
-// are then rounded in another order, which only the program's author can allow.
+// does it (block_effects.h). Nothing is written before all parts have read.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +80,7 @@ struct SplitRules {
   bool warps = true;    // parts may have blocks of one warp
   bool blocks = false;  // they may have the program's block, where one warp does not suit
   bool join = false;
-  bool round = false;  // floating-point numbers may be added in another order where parts are joined
+  bool round = false;  // floating-point numbers may be added in another order, although it shows
   // A part has so many for each of its warps. On an H200 256 were the fastest for a product with an R-MAT
   // matrix, before 512 and 1,024, and as fast as 512 for one with a co-citation graph.
   uint32_t elements = 256;

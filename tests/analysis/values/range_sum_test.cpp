@@ -348,6 +348,31 @@ TEST(EndOfBlock, RunsBothWaysOfACondition) {
                                   "st.global.u32 [%rd9], %r40;")));
 }
 
+// A sum of floating-point numbers that one thread adds has the same last bits in each run.
+TEST(BlockSum, KnowsFixedBits) {
+  const auto has_fixed_bits = [](const std::string& begin, const std::string& body,
+                                 const std::string& behind) {
+    const Kernel kernel(kernel_of({.begin = begin, .body = body, .behind = behind}));
+    const analysis::BlockSum sum = run_block(kernel.values, analysis::find_range_loop(kernel.values), 32);
+    EXPECT_EQ("", sum.why_not);
+    return sum.has_fixed_bits;
+  };
+  const std::string zero = "mov.f32 %f1, 0f00000000;\n",
+                    add = "cvt.rn.f32.s32 %f2, %r7; add.f32 %f1, %f1, %f2;\n";
+  std::string shuffles, of_integers;
+  for (const int distance : {16, 8, 4, 2, 1}) {
+    const std::string how = ", " + std::to_string(distance) + ", 31, -1; ";
+    shuffles += "mov.b32 %r21, %f1; shfl.sync.bfly.b32 %r22|%p3, %r21" + how +
+                "mov.b32 %f2, %r22; add.f32 %f1, %f1, %f2;\n";
+    of_integers += "shfl.sync.bfly.b32 %r22|%p3, %r20" + how + "add.s32 %r20, %r20, %r22;\n";
+  }
+  const std::string by_one = "setp.ne.s32 %p4, %r3, 0; @%p4 bra OUT; ";
+  EXPECT_TRUE(has_fixed_bits(zero, add, shuffles + by_one + "red.global.add.f32 [%rd9], %f1;\nOUT:\n"));
+  EXPECT_FALSE(has_fixed_bits(zero, add, "red.global.add.f32 [%rd9], %f1;\n")) << "by each thread";
+  EXPECT_FALSE(has_fixed_bits("mov.u32 %r20, 0;\n", "add.s32 %r20, %r20, %r7;\n",
+                              of_integers + by_one + "red.global.add.u32 [%rd9], %r20;\nOUT:\n"));
+}
+
 TEST(EndOfBlock, SaysWhereTheOrderOfAdditionsShows) {
   const auto end = [](const std::string& behind) {
     std::string shuffles;
@@ -368,7 +393,7 @@ TEST(EndOfBlock, SaysWhereTheOrderOfAdditionsShows) {
   };
   EXPECT_TRUE(end("st.global.f32 [%rd9], %f1;"));
   EXPECT_TRUE(end("mul.f32 %f3, %f1, %f1; st.global.f32 [%rd9], %f3;"));
-  EXPECT_FALSE(end("mul.f32 %f3, %f1, %f1; red.global.add.f32 [%rd9], %f3;")) << "it has no order either";
+  EXPECT_TRUE(end("mul.f32 %f3, %f1, %f1; red.global.add.f32 [%rd9], %f3;")) << "once in each child";
   EXPECT_TRUE(end("atom.global.add.f32 %f3, [%rd9], %f1; st.global.f32 [%rd9+4], %f3;"));
   EXPECT_TRUE(end("cvt.rzi.s32.f32 %r40, %f1; red.global.add.u32 [%rd9], %r40;"));
   EXPECT_FALSE(end("st.global.u32 [%rd9], 4;")) << "it is not the sum";
