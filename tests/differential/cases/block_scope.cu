@@ -69,6 +69,7 @@ void counted(Builder& c, const char* parent, int (*block)(int)) {
 KLAP_CASE(block_scope, "threads of one block update the same word in several") {
   counted(c, "count_by_block_parent", [](int) { return 40; });
   c.rewritten("count_by_block_parent");
+  c.by_warp("order-kept");
 }
 
 KLAP_CASE(block_scope_in_blocks_that_differ, "warps of one block update the same word in several") {
@@ -80,7 +81,7 @@ KLAP_CASE(block_scope_of_siblings, "siblings update the same words at a time, se
   const auto out = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4 * 32));
   c.launch("count_with_siblings_parent", {kThreads / 32, 1, 1}, {32, 1, 1}, c.address(out));
   c.rewritten("count_with_siblings_parent");
-  c.by_warp("order-kept");
+  c.by_warp("as it is");
 }
 
 KLAP_CASE(block_scope_fence, "a thread reads what another one of its block has not published to it") {
