@@ -186,17 +186,19 @@ class MemoryTracer {
     for (bool is_new = true; is_new;) {
       is_new = false;
       for (const FlatInstruction& f : f_.flow.instructions()) {
+        if (!is_number(*f.statement)) continue;
         for (std::string_view r : registers_of(m_, *f.statement, f_.data.names()).written)
-          is_new = (is_number(*f.statement) && numbers_.insert(r).second) || is_new;
+          is_new = numbers_.insert(r).second || is_new;
       }
     }
     bool is_any_address = false;
     for (uint32_t i = 0; i < f_.flow.instructions().size(); ++i) {
       const Statement& s = *f_.flow.instructions()[i].statement;
+      if (!is_number(s)) continue;
       for (std::string_view r : registers_of(m_, s, f_.data.names()).written) {
         const auto roots = roots_.find(r);
         const bool is_pointer_too = roots != roots_.end() && !roots->second.empty();
-        if (!is_pointer_too || !is_number(s) || is_replaced(i, r)) continue;
+        if (!is_pointer_too || is_replaced(i, r)) continue;
         is_any_address = roots->second.insert(unknown()).second || is_any_address;
       }
     }
@@ -224,11 +226,11 @@ class MemoryTracer {
     bool has_number = false, has_pointer = false;
     for (size_t n = 1; n < s.operands.size(); ++n) {
       if (opcode == "shfl" && n > 1) break;  // the lane
-      has_pointer = has_pointer || !operand_roots(s.operands[n]).empty();
+      has_pointer = has_pointer || (!hands_on && !operand_roots(s.operands[n]).empty());
       for (uint32_t t = s.operands[n].first; t < s.operands[n].last; ++t)
         has_number = has_number || numbers_.contains(m_.text(t));
     }
-    return has_number && (hands_on || !has_pointer);
+    return has_number && !has_pointer;
   }
 
   bool loads_number(const Statement& s) const {
