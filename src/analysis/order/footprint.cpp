@@ -36,7 +36,8 @@ uint32_t accessed_bytes(const Module& m, const Statement& s) {
   return lanes * ptx::type_bytes(m.text(s.modifiers.last - 1));
 }
 
-// "add.u32": the operation and its type, without space, scope and order.
+// "add.u32": the operation and its type, without space and order. A scope that other blocks are not in stays:
+// "cta.add.u32" of two blocks is a race where they run at a time, and so commutes with nothing.
 std::string atomic_operation(const Module& m, const Statement& s) {
   static constexpr std::array kIrrelevant = {".global",  ".relaxed", ".acquire", ".release",
                                              ".acq_rel", ".gpu",     ".sys",     ".weak"};
