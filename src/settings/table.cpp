@@ -306,8 +306,9 @@ constexpr std::array kTable{
     Setting{
         Kind::Optimisation, "", "split_ranges", kBothSections, SettingType::Choice, kSwitchOrAll, "on",
         "Children that sum up a range of elements, each in a block of its own, and add the sum to memory by "
-        "an atomic operation run as parts of it, with a warp each. all: also children that store their sum, "
-        "or compute with it."},
+        "an atomic operation run as parts of it, with a warp each. Sums of floating-point numbers that one "
+        "thread adds need assume = reassociate. all: also children that store their sum, or compute with "
+        "it."},
     Setting{Kind::Optimisation, "", "part_elements", kBothSections, SettingType::Choice, kParts, "auto",
             "The elements of such a part. auto: 256."},
     Setting{Kind::Optimisation, "", "merge_parts", kBothSections, SettingType::Choice, kSwitch, "off",
