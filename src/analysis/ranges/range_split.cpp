@@ -143,7 +143,7 @@ RangeSplitVerdict judge_range_split(const std::shared_ptr<const FunctionFacts>& 
   split.end_offset = loop.end_offset;
   split.is_rounded =
       std::ranges::any_of(loop.sums, [](const auto& sum) { return is_rounded(sum.operation); });
-  for (const uint32_t load : loop.loads_in_a_row)
+  for (const uint32_t load : rules.stream ? loop.loads_in_a_row : std::set<uint32_t>())
     split.streamed.insert(values.flow.instructions()[load].statement);
   const bool is_plain = (!split.begin_offset || is_read_plainly(*child, *split.begin_offset)) &&
                         is_read_plainly(*child, split.end_offset);

@@ -68,7 +68,7 @@ struct RangeSplit {
   uint32_t program_threads = 0;              // of the program's, a multiple of it
   uint32_t elements = 0;                     // of a part
   bool merges = false;                       // neighbouring parts that fall to the same block are run as one
-  std::set<const ptx::Statement*> streamed;  // loads in a row (range_loop.h)
+  std::set<const ptx::Statement*> streamed;  // loads in a row (range_loop.h), if they are asked for
   OrderConditions conditions;                // under which no part reads what another one adds to
   std::optional<JoinedParts> joined;
   // The parts of a range that is not cut (templates/aggregate/range_parts.h).
@@ -84,7 +84,8 @@ struct SplitRules {
   // A part has so many for each of its warps. On an H200 256 were the fastest for a product with an R-MAT
   // matrix, before 512 and 1,024, and as fast as 512 for one with a co-citation graph.
   uint32_t elements = 256;
-  bool merge = false;  // neighbouring parts that fall to the same block are run as one
+  bool merge = false;   // neighbouring parts that fall to the same block are run as one
+  bool stream = false;  // the caches need not keep what is loaded in a row
 };
 
 struct RangeSplitVerdict {

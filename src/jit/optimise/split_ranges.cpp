@@ -23,7 +23,8 @@ analysis::SplitRules rules(const SiteToOptimise& at, bool is_all, bool may_use_w
                            .blocks = is_all,
                            .join = is_all,
                            .round = options.assume_reassociate,
-                           .merge = at.is_on("merge_parts")};
+                           .merge = at.is_on("merge_parts"),
+                           .stream = at.is_on("stream_loads")};
   const std::string& elements = options.optimisations.value("part_elements");
   if (elements != "auto") out.elements = static_cast<uint32_t>(std::stoul(elements));
   return out;
@@ -53,7 +54,6 @@ void apply(SiteToOptimise& at) {
   // Nobody would check the conditions where the image is not loaded by the library.
   if (!at.request.blocks && !verdict.split->conditions.apart.empty()) return;
   transform::split_range(planned.shape, at.child_module(), *planned.child, *verdict.split);
-  planned.shape.streams_loads = at.is_on("stream_loads");
   transform::use_threads(planned.shape, planned.options.consumer_threads);
 }
 
@@ -64,7 +64,7 @@ OptimisationRemark remark(const PlannedSite& site) {
   const analysis::RangeSplit& range = *site.shape.range;
   out.fact = fmt::format("its range in parts of {} elements{}{}{}", range.elements,
                          range.merges ? ", neighbours as one" : "", range.joined ? ", joined" : "",
-                         site.shape.streams_loads ? ", streamed" : "");
+                         range.streamed.empty() ? "" : ", streamed");
   if (site.shape.range->is_rounded) out.note = "floating-point numbers are added in another order";
   return out;
 }

@@ -66,7 +66,7 @@ std::string optimisations_tag(const transform::ConsumerShape& shape) {
   if (shape.range)
     text += fmt::format("_parts{}{}{}", shape.range->elements, shape.range->merges ? "_merged" : "",
                         shape.range->joined ? "_joined" : "");
-  if (shape.streams_loads) text += "_streamed";
+  if (shape.range && !shape.range->streamed.empty()) text += "_streamed";
   for (const transform::UnrolledCopy& row : shape.loops) text += fmt::format("_unrolled{}", row.iterations);
   return text + occupancy_tag(shape);
 }

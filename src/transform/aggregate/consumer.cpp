@@ -271,7 +271,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   if (body.counts_barriers) text += count_threads_text(prefix);
   if (shape.range) {
     text += range_part_text(child_module, child, *shape.range, prefix, kernel);
-    if (shape.streams_loads) kernel.streamed = &shape.range->streamed;
+    kernel.streamed = &shape.range->streamed;
   }
   const auto inlined = [&](InlineKernel of_body) {
     if (join != nullptr) join_parts(*shape.range, body.layout, *join, prefix, of_body, lines);

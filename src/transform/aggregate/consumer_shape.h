@@ -99,7 +99,6 @@ struct ConsumerShape {
   [[nodiscard]] bool in_one_row() const { return split() != nullptr && split()->one_row; }
   // Set if children run as parts of their ranges. `block` is then that of a part.
   std::optional<analysis::RangeSplit> range;
-  bool streams_loads = false;  // then: the caches need not keep what is loaded in a row
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] bool has_inherited_extents() const;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
