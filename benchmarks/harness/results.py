@@ -102,5 +102,7 @@ def merge(paths):
             merged[key] = merged.get(key, []) + part.get(key, [])
         merged["seconds"] = round(merged.get("seconds", 0) + part.get("seconds", 0), 1)
         merged["interrupted"] = merged.get("interrupted", False) or part.get("interrupted", False)
+    # A part may begin what an earlier one had no time for.
+    merged["not_run"] = [row for row in dict.fromkeys(merged.get("not_run", [])) if row not in owner]
     merged["command"] = ["--merge"] + [name for name, _ in parts]
     return merged

@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from made_up_programs import HARD, KLAP_PTX, ROOT, STATS, WithPrograms  # noqa: E402
-from harness import figures, offered, texts  # noqa: E402
+from harness import figures, offered, results, texts  # noqa: E402
 
 
 class FilesTest(WithPrograms):
@@ -36,8 +36,10 @@ class FilesTest(WithPrograms):
 
     def test_merge(self):
         one, two = self.measured("one"), self.measured("two", paper="Wu", **{"grid/host": {"ms": 1.5}})
+        one = self.changed(one, "cut.json", not_run=["two", "three"])
         code, out, err = self.main("--merge", self.out, one, two)
         self.assertEqual((code, out), (0, "2 rows of 2 files\n"), err)
+        self.assertEqual(results.read(self.out)["not_run"], ["three"])
         code, out, _ = self.main("--table", self.out)
         self.assertEqual(code, 0)
         means = next(line for line in out.splitlines() if line.startswith("preloaded: faster by"))
