@@ -104,6 +104,7 @@ std::optional<Configuration> Search::most_promising() {
 std::optional<Configuration> Search::next() {
   const auto proposed = is_over_ ? std::nullopt : propose();
   is_over_ = !proposed;
+  if (proposed) ++returned_;
   return proposed;
 }
 
@@ -116,6 +117,30 @@ std::optional<Configuration> Search::propose() {
   without_gain_ = has_gained ? 0 : without_gain_ + 1;
   if (has_gained) gained_at_ = best_ms;
   return without_gain_ < kPatience ? most_promising() : std::nullopt;
+}
+
+Combinations Search::combinations() const {
+  std::set<size_t> failed_alone;
+  for (size_t i = 0; i < tried_.size(); ++i)
+    if (failed_.contains({i})) failed_alone.insert(i);
+  return {tried_, failed_alone};
+}
+
+std::optional<Configuration> Search::next_untried() {
+  if (!untried_) untried_ = combinations();
+  while (auto next = untried_->next())
+    if (!is_known(*next)) return next;
+  return std::nullopt;
+}
+
+Search::Coverage Search::coverage() const {
+  const Combinations all = combinations();
+  Coverage out = {0, all.count()};
+  std::set<Configuration> known = failed_;
+  for (const auto& [configuration, times] : times_) known.insert(configuration);
+  for (const Configuration& configuration : known)
+    if (all.contains(configuration)) ++out.tried;
+  return out;
 }
 
 }  // namespace klap::tool

@@ -3,8 +3,10 @@
 // Some are drawn at random first, since a model learns from what differs in many ways. Then a model
 // (time_model.h) of all times so far names the one that it expects to be the fastest, and every fourth is
 // drawn again, so that a wrong model finds out. The search is over when the model's choices no longer win.
+// All others can be tried then, to see what the model has missed.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <random>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "klap_ptx/tune/candidates.h"
+#include "klap_ptx/tune/combinations.h"
 #include "klap_ptx/tune/time_model.h"
 
 namespace klap::tool {
@@ -28,6 +31,17 @@ class Search {
 
   // Nothing, from then on: no other is expected to be better, or there is no other.
   std::optional<Configuration> next();
+  // How many next() has returned.
+  [[nodiscard]] size_t proposals() const { return returned_; }
+
+  // Any configuration that was not tried, without asking the model; nothing once all were. Settings that
+  // failed alone have no part in it.
+  std::optional<Configuration> next_untried();
+  struct Coverage {
+    uint64_t tried = 0, all = 0;
+  };
+  // How many of the configurations that next_untried() is about were tried, by whichever way.
+  [[nodiscard]] Coverage coverage() const;
 
   // The middle of its times; nothing if it has none or failed.
   [[nodiscard]] std::optional<double> middle_ms(const Configuration& configuration) const;
@@ -42,13 +56,15 @@ class Search {
   [[nodiscard]] Configuration draw();
   [[nodiscard]] std::optional<Configuration> draw_unknown();
   [[nodiscard]] std::optional<Configuration> most_promising();
+  [[nodiscard]] Combinations combinations() const;
 
   const std::vector<Candidate>& tried_;
   std::map<Configuration, std::vector<double>> times_;
   std::set<Configuration> failed_;
+  std::optional<Combinations> untried_;  // those that next_untried() has not returned
   std::mt19937 random_{1};
   bool is_over_ = false;
-  size_t proposed_ = 0;
+  size_t proposed_ = 0, returned_ = 0;
   double gained_at_ = 0;  // the best time when a proposal of the model had made it shorter, or the first one
   size_t without_gain_ = 0;  // proposals of the model since then
 };
