@@ -105,7 +105,9 @@ std::vector<Configuration> shuffled(const std::vector<Sample>& samples, const st
 
 std::map<std::string, double> importance(const std::vector<Sample>& samples,
                                          const std::vector<Candidate>& tried) {
-  constexpr int kShuffles = 20;
+  // Each shuffle asks about all samples, so that many samples need few shuffles.
+  constexpr size_t kEnough = 6'000;
+  const size_t shuffles = std::clamp<size_t>(kEnough / samples.size(), 2, 20);
   const TimeModel model(samples, tried);
   std::vector<Configuration> own;
   for (const Sample& sample : samples) own.push_back(sample.configuration);
@@ -116,9 +118,9 @@ std::map<std::string, double> importance(const std::vector<Sample>& samples,
   for (const Candidate& candidate : tried) {
     const auto [entry, is_new] = out.emplace(candidate.subject(), 0);
     if (!is_new) continue;
-    for (int i = 0; i < kShuffles; ++i)
+    for (size_t i = 0; i < shuffles; ++i)
       entry->second += error_with(model, samples, shuffled(samples, tried, candidate.subject(), random));
-    entry->second = std::max(0.0, entry->second / kShuffles - before);
+    entry->second = std::max(0.0, entry->second / static_cast<double>(shuffles) - before);
     all += entry->second;
   }
   for (auto& [subject, share] : out) share = all > 0 ? share / all : 0;
