@@ -54,6 +54,8 @@ TEST_F(Tune, WritesAConfigFile) {
   const json report = result.json();
   ASSERT_FALSE(report["kernels"].empty());
   EXPECT_GT(report["kernels"][0]["default_ms"], 0);
+  EXPECT_EQ(report["kernels"][0]["exhaustive"], nullptr);
+  EXPECT_EQ(report["kernels"][0]["pictures"], json::array());
   ASSERT_FALSE(report["settings"].empty()) << "some change how it launches";
   for (const json& setting : report["settings"]) {
     EXPECT_EQ(setting["problem"], "") << setting;
@@ -139,6 +141,72 @@ TEST_F(Tune, KeepsNothingThatSlowsTheProgramDown) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("so later runs do not use them"));
   EXPECT_EQ(klap_ptx({"cache", "ls", "--json"}, emulator()).json()["tuned"], json::array());
+}
+
+// Three thresholds and two ways of promotion, so there are 4 times 3 combinations. Six of them are the
+// default and each setting alone. Without proposals the model can choose no more than the best one alone.
+TEST_F(Tune, ComparesItsChoiceWithTheBestOfAll) {
+  samples_ = "0";
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto"};
+  const Result result = tune({"--json", "--exhaustive", "--pictures", path("deep/pictures")},
+                             faster_with_settings(micro_, "-z"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ASSERT_FALSE(result.json()["kernels"].empty());
+  EXPECT_EQ(result.json()["samples"], 6);
+  for (const json& kernel : result.json()["kernels"]) {
+    const json& exhaustive = kernel["exhaustive"];
+    EXPECT_EQ(exhaustive["tried"], 12);
+    EXPECT_EQ(exhaustive["all"], 12);
+    EXPECT_EQ(exhaustive["proposals"], 0);
+    EXPECT_EQ(exhaustive["model"], json::parse(R"({"settings": {"threshold": "64"}, "ms": 16})"));
+    EXPECT_EQ(exhaustive["best"],
+              json::parse(R"({"settings": {"threshold": "64", "promotion": "PA"}, "ms": 2})"));
+    EXPECT_EQ(exhaustive["distance"], 7) << "it takes seven times more";
+    EXPECT_EQ(kernel["settings"], exhaustive["best"]["settings"]);
+    const json& model = kernel["model"];
+    EXPECT_EQ(model["samples"].size(), 12u);
+    EXPECT_EQ(model["components"][0]["weights"].size(), 5u);
+    EXPECT_EQ(model["clusters"]["merges"].size(), 11u);
+    ASSERT_EQ(kernel["pictures"].size(), 4u);
+    for (const json& picture : kernel["pictures"]) {
+      EXPECT_THAT(picture.get<std::string>(), testing::StartsWith(path("deep/pictures")));
+      EXPECT_THAT(read(picture), testing::StartsWith("<svg"));
+    }
+  }
+}
+
+TEST_F(Tune, ShowsWhichSamplesAreAlike) {
+  samples_ = "0";
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto"};
+  const std::vector<std::string> program = faster_with_settings(micro_, "-z");
+  const std::string text = tune({"--exhaustive", "--pictures", path("pictures")}, program).out;
+  EXPECT_THAT(text,
+              HasSubstr("12 of 12 combinations were tried. After 0 proposals the model would have chosen "
+                        "threshold = 64: 16.0000 ms, 700.0 % more than the best of all"));
+  EXPECT_THAT(text, HasSubstr("% of the variance: "));
+  EXPECT_THAT(text, HasSubstr("    12 samples, 2.0000 to 20.0000 ms\n"));
+  EXPECT_THAT(text, HasSubstr("Pictures of this are in " + path("pictures")));
+}
+
+// The first run with several settings is so long that there is no time for a second one.
+TEST_F(Tune, SaysHowManyCombinationsWereTriedInTime) {
+  samples_ = "0";
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto"};
+  std::vector<std::string> program = {
+      "sh", "-c", "[ -n \"$KLAP_STATS\" ] && [ -n \"$KLAP_CONFIG\" ] && sleep 4; exec \"$@\"", "sh"};
+  program.insert(program.end(), micro_.begin(), micro_.end());
+  const Result result = tune({"--json", "--exhaustive", "--seconds", "30"}, program);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("7 of 12 combinations were tried for "));
+  EXPECT_EQ(result.json()["kernels"][0]["exhaustive"]["tried"], 7);
+}
+
+TEST_F(Tune, SaysBeforeAllRunsThatPicturesHaveNoPlace) {
+  write("file", "");
+  const Result result = tune({"--pictures", path("file/pictures")}, micro_);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot make the folder " + path("file/pictures")));
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("natively")));
 }
 
 TEST_F(Tune, TriesOnlyWhatChangesSomething) {

@@ -215,6 +215,10 @@ void add_tune(CLI::App& app) {
   command.add_option("--seconds", options->seconds, "Time after which no other setting is tried")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command.add_flag("--exhaustive", options->exhaustive,
+                   "Then try every other combination, to see what the model has missed");
+  command.add_option("--pictures", options->pictures,
+                     "Folder for SVG pictures of the samples of each kernel");
   command.add_option("--library", options->library, "The preload library, if it is not where it was built");
   add_json(command, options->json);
   command.final_callback([options] { tune(*options); });

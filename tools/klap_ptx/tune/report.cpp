@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "support/demangle.h"
 
@@ -13,38 +14,32 @@ namespace {
 
 using nlohmann::json;
 
-// The model of one kernel, and how good it is.
-struct Findings {
-  std::vector<Sample> samples;
-  HeldOut held_out;
-  std::map<std::string, double> importance;
+// How far the model's choice is from the fastest of all that were measured.
+struct Comparison {
+  Search::Coverage coverage;
+  Sample model, best;
+  [[nodiscard]] double distance() const { return model.ms / best.ms - 1; }
 };
 
-Findings findings(const TuneReport& report, const std::string& parent) {
-  Findings out;
-  if (const auto search = report.searches.find(parent); search != report.searches.end())
-    out.samples = search->second.samples();
-  // Settings alone tell nothing about each other.
-  if (report.samples == 0) return out;
-  out.held_out = test_model(out.samples, report.tried);
-  if (!out.held_out.pairs.empty()) out.importance = importance(out.samples, report.tried);
-  return out;
+std::optional<Comparison> compare(const TuneReport& report, const std::string& parent) {
+  const auto choice = report.model_choices.find(parent);
+  if (choice == report.model_choices.end()) return std::nullopt;
+  const Search& search = report.searches.at(parent);
+  const auto model_ms = search.middle_ms(choice->second.configuration);
+  const std::vector<Sample> all = search.samples();
+  if (!model_ms || all.empty()) return std::nullopt;
+  return Comparison{search.coverage(), {choice->second.configuration, *model_ms}, all.front()};
 }
 
-void print_findings(const Findings& found) {
-  if (found.held_out.pairs.empty()) return;
+void print_comparison(const TuneReport& report, const std::string& parent) {
+  const auto found = compare(report, parent);
+  if (!found) return;
   fmt::print(
-      "  {} configurations were measured. A model of four in five predicts the others with an error of "
-      "{:.1f} % in the middle, and of {:.1f} % or less for nine in ten\n",
-      found.samples.size(), 100 * found.held_out.median_error, 100 * found.held_out.error_of_nine_in_ten);
-  std::vector<std::pair<double, std::string>> ranked;
-  for (const auto& [subject, share] : found.importance)
-    if (share >= 0.01) ranked.emplace_back(share, subject);
-  std::ranges::sort(ranked, std::greater());
-  std::vector<std::string> parts;
-  for (const auto& [share, subject] : ranked)
-    parts.push_back(fmt::format("{} {:.0f} %", subject, 100 * share));
-  if (!parts.empty()) fmt::print("  Its time depends on: {}\n", fmt::join(parts, ", "));
+      "  {} of {} combinations were tried. After {} proposals the model would have chosen {}: {:.4f} ms, "
+      "{:.1f} % more than the best of all, which takes {:.4f} with {}\n",
+      found->coverage.tried, found->coverage.all, report.model_choices.at(parent).proposals,
+      text(found->model.configuration, report.tried), found->model.ms, 100 * found->distance(),
+      found->best.ms, text(found->best.configuration, report.tried));
 }
 
 void print_choice(const TuneReport& report, const Choice& choice) {
@@ -55,22 +50,38 @@ void print_choice(const TuneReport& report, const Choice& choice) {
     fmt::print(", {:.4f} with {} ({:.0f} % less)\n", choice.best_ms, text(choice.best, report.tried),
                100 * (1 - choice.best_ms / choice.default_ms));
   }
-  print_findings(findings(report, choice.parent));
+  print_comparison(report, choice.parent);
+  print_findings(report.findings.at(choice.parent));
 }
 
-json to_json(const Findings& found, const std::vector<Candidate>& tried) {
-  json samples = json::array(), pairs = json::array();
-  for (const Sample& sample : found.samples)
-    samples.push_back({{"settings", values(sample.configuration, tried)}, {"ms", sample.ms}});
-  for (const HeldOut::Pair& pair : found.held_out.pairs)
-    pairs.push_back({{"settings", values(pair.configuration, tried)},
-                     {"measured_ms", pair.measured_ms},
-                     {"predicted_ms", pair.predicted_ms}});
-  return {{"samples", std::move(samples)},
-          {"held_out", std::move(pairs)},
-          {"median_error", found.held_out.median_error},
-          {"error_of_nine_in_ten", found.held_out.error_of_nine_in_ten},
-          {"importance", found.importance}};
+json comparison_json(const TuneReport& report, const std::string& parent) {
+  const auto found = compare(report, parent);
+  if (!found) return nullptr;
+  const auto as_json = [&](const Sample& sample) {
+    return json{{"settings", values(sample.configuration, report.tried)}, {"ms", sample.ms}};
+  };
+  return {{"tried", found->coverage.tried},
+          {"all", found->coverage.all},
+          {"proposals", report.model_choices.at(parent).proposals},
+          {"model", as_json(found->model)},
+          {"best", as_json(found->best)},
+          {"distance", found->distance()}};
+}
+
+template <typename Value>
+Value value_or_none(const std::map<std::string, Value>& all, const std::string& key) {
+  const auto found = all.find(key);
+  return found == all.end() ? Value() : found->second;
+}
+
+json kernel_json(const TuneReport& report, const Choice& choice) {
+  return {{"name", choice.parent},
+          {"default_ms", choice.default_ms},
+          {"best_ms", choice.best_ms},
+          {"settings", values(choice.best, report.tried)},
+          {"model", to_json(value_or_none(report.findings, choice.parent), report.tried)},
+          {"exhaustive", comparison_json(report, choice.parent)},
+          {"pictures", value_or_none(report.pictures, choice.parent)}};
 }
 
 }  // namespace
@@ -88,6 +99,7 @@ bool TuneReport::slows_program() const {
 void print_report(const TuneReport& report) {
   for (const Choice& choice : report.choices) print_choice(report, choice);
   if (report.samples != 0) fmt::print("Models know times and settings; performance counters are not read\n");
+  if (!report.pictures.empty()) fmt::print("Pictures of this are in {}\n", report.options->pictures);
   if (!report.has_choice()) return fmt::print("No setting is better, so nothing is written\n");
   fmt::print("The program takes {:.3f} s with these settings, {:.3f} without, {:.3f} natively\n",
              middle(report.tuned_seconds), middle(report.default_seconds), report.native_seconds);
@@ -110,12 +122,7 @@ json to_json(const TuneReport& report) {
                         {"value", report.tried[i].value},
                         {"problem", report.measured[i].problem},
                         {"runs", report.measured[i].times}});
-  for (const Choice& choice : report.choices)
-    kernels.push_back({{"name", choice.parent},
-                       {"default_ms", choice.default_ms},
-                       {"best_ms", choice.best_ms},
-                       {"settings", values(choice.best, report.tried)},
-                       {"model", to_json(findings(report, choice.parent), report.tried)}});
+  for (const Choice& choice : report.choices) kernels.push_back(kernel_json(report, choice));
   const bool is_written = report.has_choice() && !report.options->out.empty();
   return {{"command", report.options->command},
           {"config", is_written ? json(report.options->out) : json()},

@@ -5,8 +5,9 @@
 // with a wrong run is dropped. Settings that change nothing about the program's launches are not tried:
 // `explain` tells beforehand.
 //
-// Each setting is tried alone first. Then several are tried together, as search.h says. The fastest ones run
-// some more times, and what still saves time then is confirmed beside runs at the default.
+// Each setting is tried alone first. Then several are tried together, as search.h says, and all that are left
+// if asked to. The fastest ones run some more times, and what still saves time then is confirmed beside runs
+// at the default.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,8 +23,10 @@
 #include "klap_ptx/input.h"
 #include "klap_ptx/tune/checked_runs.h"
 #include "klap_ptx/tune/config_text.h"
+#include "klap_ptx/tune/pictures.h"
 #include "klap_ptx/tune/report.h"
 #include "runtime/stats.h"
+#include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -61,6 +64,7 @@ class Tuner {
  public:
   explicit Tuner(const TuneOptions& options) : options_(options), runs_(options) {
     report_.options = &options;
+    make_picture_folder();
   }
 
   void tune() {
@@ -71,16 +75,34 @@ class Tuner {
     choose_candidates();
     try_alone();
     try_together();
+    if (options_.exhaustive) try_all();
     run_fastest_again();
     choose();
     if (report_.has_choice()) confirm_choices();
     if (report_.has_choice()) check_choices();
     write_choices();
     report_.seconds = elapsed();
+    // Settings alone tell nothing about each other.
+    for (const auto& [parent, search] : report_.searches)
+      report_.findings[parent] = find(search.samples(), report_.tried, report_.samples != 0);
+    const std::vector<Picture> pictures = draw_pictures();
     options_.json ? print_json(to_json(report_)) : print_report(report_);
+    for (const Picture& picture : pictures)
+      write_file(fs::path(options_.pictures) / picture.file, picture.svg);
   }
 
  private:
+  // A folder that cannot be made is better known before all runs than behind them.
+  void make_picture_folder() const {
+    if (options_.pictures.empty()) return;
+    std::error_code problem;
+    fs::create_directories(options_.pictures, problem);
+    if (problem)
+      throw Error(ErrorCode::Io,
+                  fmt::format("cannot make the folder {}: {}", options_.pictures, problem.message()))
+          .fix("--pictures DIR with a folder that can be written");
+  }
+
   [[nodiscard]] double elapsed() const {
     return std::chrono::duration<double>(Clock::now() - begin_).count();
   }
@@ -154,22 +176,45 @@ class Tuner {
       note(report_.searches.at(choice.parent), choice.parent, choice.best, measured);
   }
 
-  // Each run tries other settings together, until the searches are over or time is up.
-  void try_together() {
+  using Propose = std::optional<Configuration> (Search::*)();
+
+  // Each run tries what is proposed for each kernel, until nothing is or time is up. At most so many runs;
+  // returns their number.
+  size_t try_proposed(Propose propose, size_t most, const std::string& name) {
     const double begin = elapsed();
     double each = 0;  // what follows takes about eight sets of runs
-    while (report_.samples < options_.samples && elapsed() + 8 * options_.runs * each <= options_.seconds) {
+    size_t runs = 0;
+    while (runs < most && elapsed() + 8 * options_.runs * each <= options_.seconds) {
       std::vector<Choice> proposed;
       for (auto& [parent, search] : report_.searches)
-        if (const auto next = search.next()) proposed.push_back({parent, 0, *next, 0});
+        if (const auto next = (search.*propose)()) proposed.push_back({parent, 0, *next, 0});
       if (proposed.empty()) break;
-      run_with(proposed, 1, "several settings together");
-      ++report_.samples;
-      each = (elapsed() - begin) / static_cast<double>(report_.samples);
-      say(fmt::format(
-          "[{}/{}] several settings together, {:.0f} of {:.0f} s: a launch takes {:.0f} % less at best",
-          report_.samples, options_.samples, elapsed(), options_.seconds, 100 * best_gain()));
+      run_with(proposed, 1, name);
+      ++runs;
+      each = (elapsed() - begin) / static_cast<double>(runs);
+      say(fmt::format("[{}/{}] {}, {:.0f} of {:.0f} s: a launch takes {:.0f} % less at best", runs, most,
+                      name, elapsed(), options_.seconds, 100 * best_gain()));
     }
+    return runs;
+  }
+
+  void try_together() {
+    report_.samples = try_proposed(&Search::next, options_.samples, "several settings together");
+  }
+
+  // Tries all that the search has not, once it is known what would have been chosen without that.
+  void try_all() {
+    run_fastest_again();
+    uint64_t left = 0;
+    for (const auto& [parent, search] : report_.searches) {
+      report_.model_choices[parent] = {choice_of(parent, search).best, search.proposals()};
+      const Search::Coverage coverage = search.coverage();
+      left = std::max(left, coverage.all - coverage.tried);
+    }
+    report_.samples += try_proposed(&Search::next_untried, left, "one of all combinations");
+    for (const auto& [parent, search] : report_.searches)
+      if (const auto [tried, all] = search.coverage(); tried < all)
+        say(fmt::format("{} of {} combinations were tried for {}: time is up", tried, all, demangle(parent)));
   }
 
   // The gain of the kernel that gains the most, as a part of its time at the default.
@@ -198,14 +243,17 @@ class Tuner {
     }
   }
 
+  static Choice choice_of(const std::string& parent, const Search& search) {
+    const double default_ms = *search.middle_ms({});
+    const Sample best = *search.best();
+    const bool is_better = best.ms <= (1 - kLeastGain) * default_ms;
+    return {parent, default_ms, is_better ? best.configuration : Configuration(),
+            is_better ? best.ms : default_ms};
+  }
+
   void choose() {
-    for (const auto& [parent, search] : report_.searches) {
-      const double default_ms = *search.middle_ms({});
-      const Sample best = *search.best();
-      const bool is_better = best.ms <= (1 - kLeastGain) * default_ms;
-      report_.choices.push_back({parent, default_ms, is_better ? best.configuration : Configuration(),
-                                 is_better ? best.ms : default_ms});
-    }
+    for (const auto& [parent, search] : report_.searches)
+      report_.choices.push_back(choice_of(parent, search));
   }
 
   [[nodiscard]] std::string config_of(const std::vector<Choice>& choices) const {
@@ -291,6 +339,18 @@ class Tuner {
         report_.kept_in.push_back(cache / name);
       }
     }
+  }
+
+  // The pictures of all kernels, if they are asked for. The report names their files.
+  std::vector<Picture> draw_pictures() {
+    std::vector<Picture> all;
+    if (options_.pictures.empty()) return all;
+    for (const auto& [parent, found] : report_.findings)
+      for (Picture& picture : draw(parent, found, report_.tried)) {
+        report_.pictures[parent].push_back(fs::path(options_.pictures) / picture.file);
+        all.push_back(std::move(picture));
+      }
+    return all;
   }
 
   const TuneOptions& options_;
