@@ -53,6 +53,7 @@ void print_importance(const Findings& found) {
     if (share >= 0.01) ranked.emplace_back(share, subject);
   std::ranges::sort(ranked, std::greater());
   std::vector<std::string> parts;
+  parts.reserve(ranked.size());
   for (const auto& [share, subject] : ranked)
     parts.push_back(fmt::format("{} {:.0f} %", subject, 100 * share));
   if (!parts.empty()) fmt::print("  Its time depends on: {}\n", fmt::join(parts, ", "));

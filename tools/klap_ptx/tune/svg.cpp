@@ -114,8 +114,8 @@ std::vector<double> Scale::ticks() const {
   const double decades = most_ - least_;
   if (decades < 0.7) return multiples(std::pow(10, least_), std::pow(10, most_));
   std::vector<double> out;
-  const double step = std::max(1.0, std::ceil(decades / 8));
-  for (double power = std::floor(least_); power <= most_; power += step) {
+  const int step = std::max(1, static_cast<int>(std::ceil(decades / 8)));
+  for (int power = static_cast<int>(std::floor(least_)); power <= most_; power += step) {
     for (const double digit : {1.0, 2.0, 5.0}) {
       const double tick = digit * std::pow(10, power);
       const bool is_shown = digit == 1 || decades < 3;
