@@ -273,6 +273,7 @@ TEST(TuneFindings, BecomeJson) {
 TEST(TuneFindings, ClusterTheFastestOfManySamples) {
   std::vector<Candidate> many;
   const std::vector<std::string> keys = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
+  many.reserve(keys.size());
   for (const std::string& key : keys) many.push_back({"", key, "1"});
   Combinations all(many, {});
   std::vector<Sample> samples;

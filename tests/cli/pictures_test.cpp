@@ -16,7 +16,6 @@
 namespace klap::tool {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;

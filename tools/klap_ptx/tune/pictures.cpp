@@ -191,7 +191,7 @@ std::string draw_dendrogram(const std::string& kernel, const Findings& found,
   for (size_t i = 0; i < found.merges.size(); ++i) {
     const Point first = nodes[found.merges[i].first], second = nodes[found.merges[i].second];
     const double height = y.at(found.merges[i].distance);
-    svg.path({first, {first.x, height}, {second.x, height}, second}, std::clamp(pitch / 4, 0.2, 1.0));
+    svg.path({first, {first.x, height}, {second.x, height}, second}, std::clamp(pitch / 4, 0.5, 1.0));
     nodes[samples + i] = {(first.x + second.x) / 2, height};
   }
   const TimeColours colours(found.samples);

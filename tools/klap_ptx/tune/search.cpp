@@ -102,7 +102,7 @@ std::optional<Configuration> Search::most_promising() {
 }
 
 std::optional<Configuration> Search::next() {
-  const auto proposed = is_over_ ? std::nullopt : propose();
+  auto proposed = is_over_ ? std::nullopt : propose();
   is_over_ = !proposed;
   if (proposed) ++returned_;
   return proposed;
