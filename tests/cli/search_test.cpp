@@ -93,6 +93,14 @@ TEST(TuneSearch, ForgetsWhatFailed) {
   EXPECT_NE(search.samples().front().configuration, best);
 }
 
+TEST(TuneSearch, ProposesNothingWithASettingThatFailedAlone) {
+  Search search(tried());
+  search.failed({3});
+  run(search, [](const Configuration& c) { return has(c, 3) ? 0.1 : alone_useless(c); });
+  EXPECT_GT(search.proposals(), 10u);
+  for (const Sample& sample : search.samples()) EXPECT_FALSE(has(sample.configuration, 3));
+}
+
 TEST(TuneSearch, HasNothingToProposeIfThereIsOneSetting) {
   const std::vector<Candidate> one = {{"KLAP_LAUNCHER", "launcher", "device"}};
   Search search(one);

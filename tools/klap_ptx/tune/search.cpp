@@ -25,6 +25,10 @@ bool Search::is_known(const Configuration& configuration) const {
   return times_.contains(configuration) || failed_.contains(configuration);
 }
 
+bool Search::has_failed_setting(const Configuration& configuration) const {
+  return std::ranges::any_of(configuration, [this](size_t setting) { return failed_.contains({setting}); });
+}
+
 std::optional<double> Search::middle_ms(const Configuration& configuration) const {
   const auto found = times_.find(configuration);
   if (found == times_.end() || failed_.contains(configuration)) return std::nullopt;
@@ -67,7 +71,7 @@ Configuration Search::draw() {
 std::optional<Configuration> Search::draw_unknown() {
   constexpr int kDraws = 200;  // so many known ones in a row, and there are hardly others
   for (int i = 0; i < kDraws; ++i)
-    if (Configuration drawn = draw(); !is_known(drawn)) return drawn;
+    if (Configuration drawn = draw(); !is_known(drawn) && !has_failed_setting(drawn)) return drawn;
   return std::nullopt;
 }
 
@@ -80,7 +84,7 @@ std::optional<Configuration> Search::most_promising() {
   std::optional<Configuration> best;
   double best_ms = 0;
   const auto consider = [&](const Configuration& configuration) {
-    if (is_known(configuration)) return;
+    if (is_known(configuration) || has_failed_setting(configuration)) return;
     const double ms = model.predict(configuration);
     if (best && ms >= best_ms) return;
     best = configuration;

@@ -26,7 +26,8 @@ class Search {
 
   // A time of a launch, in milliseconds. One configuration may have several.
   void measured(const Configuration& configuration, double ms);
-  // A run with it was wrong: it is neither proposed again nor among the best.
+  // A run with it was wrong: it is neither proposed again nor among the best. If it is a single setting, no
+  // other configuration with that is proposed, either.
   void failed(const Configuration& configuration);
 
   // Nothing, from then on: no other is expected to be better, or there is no other.
@@ -53,6 +54,7 @@ class Search {
  private:
   [[nodiscard]] std::optional<Configuration> propose();
   [[nodiscard]] bool is_known(const Configuration& configuration) const;
+  [[nodiscard]] bool has_failed_setting(const Configuration& configuration) const;
   [[nodiscard]] Configuration draw();
   [[nodiscard]] std::optional<Configuration> draw_unknown();
   [[nodiscard]] std::optional<Configuration> most_promising();
