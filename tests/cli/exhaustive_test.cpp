@@ -6,29 +6,22 @@
 
 #include "klap_ptx/tune/combinations.h"
 #include "klap_ptx/tune/search.h"
+#include "some_settings.h"
 
 namespace klap::tool {
 namespace {
 
-const std::vector<Candidate>& all_switches() {
-  static const std::vector<Candidate> all = {
-      {"KLAP_LAUNCHER", "launcher", "device"},     {"KLAP_GRANULARITY", "granularity", "none"},
-      {"KLAP_GRANULARITY", "granularity", "warp"}, {"KLAP_GRANULARITY", "granularity", "block"},
-      {"KLAP_OPTIMISE", "optimise", "-flatten"},   {"KLAP_OPTIMISE", "optimise", "unroll=8"}};
-  return all;
-}
-
 TEST(TuneExhaustive, HasEachCombinationOnce) {
-  Combinations all(all_switches(), {});
+  Combinations all(some_settings(), {});
   EXPECT_EQ(all.count(), 24u) << "2 launchers, 3 granularities, 2 and 2 optimisations";
   std::set<Configuration> seen;
   while (const auto next = all.next()) {
-    EXPECT_TRUE(seen.insert(*next).second) << text(*next, all_switches());
+    EXPECT_TRUE(seen.insert(*next).second) << text(*next, some_settings());
     EXPECT_TRUE(std::ranges::is_sorted(*next));
     EXPECT_TRUE(all.contains(*next));
     std::set<std::string_view> subjects;
     for (const size_t i : *next) {
-      EXPECT_TRUE(subjects.insert(all_switches()[i].subject()).second) << text(*next, all_switches());
+      EXPECT_TRUE(subjects.insert(some_settings()[i].subject()).second) << text(*next, some_settings());
       EXPECT_NE(i, 1u) << "the program's own kernel has no settings";
     }
   }
@@ -53,7 +46,7 @@ TEST(TuneExhaustive, HasAnOrderOfItsOwn) {
 }
 
 TEST(TuneExhaustive, TriesWhatTheSearchHasNot) {
-  Search search(all_switches());
+  Search search(some_settings());
   search.measured({}, 1);
   for (const size_t i : {0, 1, 2, 3}) search.measured({i}, 1);
   search.failed({4});
@@ -75,7 +68,7 @@ TEST(TuneExhaustive, TriesWhatTheSearchHasNot) {
 }
 
 TEST(TuneExhaustive, KnowsHowMuchTheModelProposed) {
-  Search search(all_switches());
+  Search search(some_settings());
   search.measured({}, 1);
   EXPECT_EQ(search.proposals(), 0u);
   size_t proposals = 0;

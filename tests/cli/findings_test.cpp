@@ -11,6 +11,7 @@
 #include <set>
 
 #include "klap_ptx/tune/combinations.h"
+#include "some_settings.h"
 
 namespace klap::tool {
 namespace {
@@ -200,17 +201,9 @@ TEST(TuneClusters, AreATreeIfSamplesAreEqual) {
 }
 
 // Launches on the device are slow, and those of a warp are fast.
-const std::vector<Candidate>& few_settings() {
-  static const std::vector<Candidate> all = {
-      {"KLAP_LAUNCHER", "launcher", "device"},     {"KLAP_GRANULARITY", "granularity", "none"},
-      {"KLAP_GRANULARITY", "granularity", "warp"}, {"KLAP_GRANULARITY", "granularity", "block"},
-      {"KLAP_OPTIMISE", "optimise", "-flatten"},   {"KLAP_OPTIMISE", "optimise", "unroll=8"}};
-  return all;
-}
-
 std::vector<Sample> all_samples() {
   std::vector<Sample> out;
-  Combinations all(few_settings(), {});
+  Combinations all(some_settings(), {});
   while (const auto next = all.next()) {
     const auto has = [&](size_t i) { return std::ranges::count(*next, i) > 0; };
     out.push_back({*next, (has(0) ? 8.0 : 1.0) * (has(2) ? 0.5 : 1.0) + (has(4) ? 0.01 : 0.0)});
@@ -220,7 +213,7 @@ std::vector<Sample> all_samples() {
 }
 
 TEST(TuneFindings, SayWhatSetsAGroupApart) {
-  const Findings found = find(all_samples(), few_settings(), true);
+  const Findings found = find(all_samples(), some_settings(), true);
   ASSERT_FALSE(found.groups.empty());
   EXPECT_EQ(found.groups[0].group.members.size(), 24u);
   EXPECT_EQ(found.groups[0].fastest_ms, 0.5);
@@ -232,7 +225,7 @@ TEST(TuneFindings, SayWhatSetsAGroupApart) {
     EXPECT_NE(text(group), "alike in nothing else");
     for (const std::string& setting : group.with)
       for (const size_t member : group.group.members)
-        EXPECT_THAT(text(found.samples[member].configuration, few_settings()) + ",",
+        EXPECT_THAT(text(found.samples[member].configuration, some_settings()) + ",",
                     testing::HasSubstr(setting.substr(setting.rfind(' ') + 1)));
     if (!group.group.is_split) smallest += group.group.members.size();
   }
@@ -242,8 +235,8 @@ TEST(TuneFindings, SayWhatSetsAGroupApart) {
 }
 
 TEST(TuneFindings, BecomeJson) {
-  const Findings findings = find(all_samples(), few_settings(), true);
-  const nlohmann::json found = to_json(findings, few_settings());
+  const Findings findings = find(all_samples(), some_settings(), true);
+  const nlohmann::json found = to_json(findings, some_settings());
   const Component& first = findings.components.components[0];
   EXPECT_EQ(found["components"][0]["share"], first.share);
   EXPECT_EQ(found["components"][0]["weights"][findings.components.names[1]], first.weights[1]);
@@ -264,7 +257,7 @@ TEST(TuneFindings, BecomeJson) {
   EXPECT_EQ(found["clusters"]["groups"][0]["samples"].size(), 24u);
   EXPECT_EQ(found["components"].size(), 5u) << "one a setting, but for the original";
   EXPECT_EQ(found["components"][0]["weights"].size(), 5u);
-  const nlohmann::json few = to_json(find(all_samples(), few_settings(), false), few_settings());
+  const nlohmann::json few = to_json(find(all_samples(), some_settings(), false), some_settings());
   EXPECT_EQ(few["samples"].size(), 24u);
   EXPECT_THAT(few["components"], IsEmpty());
 }
