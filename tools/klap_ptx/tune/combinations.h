@@ -20,8 +20,8 @@ class Combinations {
   [[nodiscard]] uint64_t count() const { return count_; }
   [[nodiscard]] bool contains(const Configuration& configuration) const;
 
-  // Each one once, then nothing. The order is fixed. Neighbours differ in much, so that those that are tried
-  // in a limited time are a fair sample of all.
+  // Returns each one once, then nothing. The order is fixed. Neighbours differ in much, so that those that
+  // are tried in a limited time are a fair sample of all.
   std::optional<Configuration> next();
 
  private:

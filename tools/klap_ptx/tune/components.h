@@ -27,7 +27,7 @@ struct Components {
 Components principal_components(const SampleTable& table);
 
 // The variables that weigh the most in a component, with their signed weights: "threshold = 64 (+0.71)".
-// Those that weigh less than half as much as the first are left out, and so are all after the third.
+// A variable that weighs less than half as much as the first is left out, and so are all after the third.
 std::vector<std::string> heaviest(const Components& all, const Component& component);
 
 }  // namespace klap::tool

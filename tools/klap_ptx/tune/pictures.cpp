@@ -31,7 +31,7 @@ struct Range {
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  // Some room at both ends, so that no dot lies on the frame.
+  // There is some room at both ends, so that no dot lies on the frame.
   [[nodiscard]] Range widened() const {
     const double room = (most - least) / 20;
     return {least - room, most + room};
@@ -230,7 +230,7 @@ std::string draw_prediction(const std::string& kernel, const Findings& found,
   return svg.finish();
 }
 
-// Letters, digits and underscores of the name. What that leaves out, a hash tells apart.
+// The name with underscores for all but letters and digits. A hash tells names apart that become alike.
 std::string file_stem(const std::string& kernel) {
   constexpr size_t kMost = 80;
   std::string out;

@@ -68,20 +68,15 @@ json comparison_json(const TuneReport& report, const std::string& parent) {
           {"distance", found->distance()}};
 }
 
-template <typename Value>
-Value value_or_none(const std::map<std::string, Value>& all, const std::string& key) {
-  const auto found = all.find(key);
-  return found == all.end() ? Value() : found->second;
-}
-
 json kernel_json(const TuneReport& report, const Choice& choice) {
+  const auto pictures = report.pictures.find(choice.parent);
   return {{"name", choice.parent},
           {"default_ms", choice.default_ms},
           {"best_ms", choice.best_ms},
           {"settings", values(choice.best, report.tried)},
-          {"model", to_json(value_or_none(report.findings, choice.parent), report.tried)},
+          {"model", to_json(report.findings.at(choice.parent), report.tried)},
           {"exhaustive", comparison_json(report, choice.parent)},
-          {"pictures", value_or_none(report.pictures, choice.parent)}};
+          {"pictures", pictures != report.pictures.end() ? json(pictures->second) : json::array()}};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Point {
 // A number's place in a picture, in pixels. Both may grow either way.
 class Scale {
  public:
-  // From `least` to `most`, which may be equal; then some room is made around it.
+  // `least` and `most` may be equal; then some room is made around them.
   static Scale linear(double least, double most, double from, double to);
   // Both must be positive; equal distances are equal ratios.
   static Scale logarithmic(double least, double most, double from, double to);
@@ -46,7 +46,7 @@ class Svg {
   void patch(Point corner, double width, double height, std::string_view colour);
   void dot(Point centre, double radius, std::string_view colour, std::string_view tooltip);
   void text(Point at, std::string_view text, Anchor anchor = Anchor::Start, std::string_view style = "label");
-  // Around its middle, read from below.
+  // The text is turned, so that it is read from below, and `at` is its middle.
   void upright_text(Point at, std::string_view text);
 
   // Lines at round numbers, their labels, and the axis's name. An axis lies where the other one begins.
