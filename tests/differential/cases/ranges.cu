@@ -122,7 +122,7 @@ __global__ void sum_up_twice(const int* x, int begin, int end, int* sum, int* co
     atomicAdd(count, odd);
   }
 }
-// What the parent has just written, which the child may read as data that nobody writes.
+// The child may read what the parent has just written as data that nobody writes.
 __global__ void sum_up_fresh(const int* __restrict__ x, int begin, int end, int* sum) {
   int mine = 0;
   for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
