@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -150,6 +151,33 @@ Json Stats::gpu_times_json() const {
                       {"consumers", std::move(consumers)}};
 }
 
+void Stats::sizes_found(const std::string& parent, const std::string& child, const std::string& counted,
+                        const std::vector<uint64_t>& sizes) {
+  const std::lock_guard lock(mutex_);
+  std::vector<uint64_t>& sum = sizes_[{parent, child, counted}];
+  sum.resize(std::max(sum.size(), sizes.size()));
+  for (size_t i = 0; i < sizes.size(); ++i) sum[i] += sizes[i];
+}
+
+// Bins without children are left out. The last one has no upper end.
+Json Stats::sizes_json() const {
+  Json::Array out;
+  for (const auto& [children, sizes] : sizes_) {
+    Json::Array bins;
+    for (size_t bin = 0; bin < sizes.size(); ++bin) {
+      if (sizes[bin] == 0) continue;
+      const bool is_last = bin + 1 == sizes.size();
+      bins.push_back(Json::Object{{"up_to", is_last ? Json() : Json((uint64_t{1} << bin) - 1)},
+                                  {"children", sizes[bin]}});
+    }
+    out.push_back(Json::Object{{"parent", children.parent},
+                               {"child", children.child},
+                               {"counted", children.counted},
+                               {"sizes", std::move(bins)}});
+  }
+  return out;
+}
+
 // The redirections of the parents that were launched at all.
 Json Stats::redirected_json() const {
   Json::Object out;
@@ -209,6 +237,7 @@ Json Stats::report() const {
        Json::Object{{"redirected", redirected_json()}, {"left", left_json()}, {"sliced", sliced_json()}}},
       {"parents", parents_json()},
       {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
+      {"child_sizes", sizes_.empty() ? Json() : sizes_json()},
       {"toolchain_calls", toolchain_json()},
       {"children_aggregated", counted(children_)},
       {"children_launched_natively", counted(native_)},

@@ -57,6 +57,10 @@ class Stats {
   // Notes how a parent's launches are replaced. The first one counts where it has several variants.
   void engine_seen(const std::string& parent, const std::string& engine);
   void guard_found(const std::string& parent, const GuardRecord& record);
+  // Counts children of `child` by their size: bins as in ptx-patterns/kernels/child_sizes.h, of so many
+  // `counted` each ("blocks of 64 threads"); only with KLAP_SIZES.
+  void sizes_found(const std::string& parent, const std::string& child, const std::string& counted,
+                   const std::vector<uint64_t>& sizes);
   // Counts one redirected launch of `parent` that has finished, or one more slice of it; only with
   // KLAP_TIMING.
   void launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts = true);
@@ -88,6 +92,7 @@ class Stats {
   std::atomic<uint64_t> passed_through_{0};
   // The caller holds the mutex.
   [[nodiscard]] Json gpu_times_json() const;
+  [[nodiscard]] Json sizes_json() const;
   [[nodiscard]] Json redirected_json() const;
   [[nodiscard]] Json sliced_json() const;
   [[nodiscard]] Json left_json() const;
@@ -101,6 +106,11 @@ class Stats {
     double consumer_ms = 0;
   };
   std::map<std::string, GpuTime> gpu_times_;
+  struct Children {
+    std::string parent, child, counted;
+    auto operator<=>(const Children&) const = default;
+  };
+  std::map<Children, std::vector<uint64_t>> sizes_;
   std::map<std::string, std::atomic<uint64_t>> redirected_;
   struct Sliced {
     uint64_t launches = 0;

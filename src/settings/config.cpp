@@ -110,6 +110,7 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_DEVICE_RUNTIME")) config.device_runtime = *parse_boolean(*value);
   if (const auto value = read("KLAP_COUNT_CHILDREN")) config.counts_children = *parse_boolean(*value);
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
+  if (const auto value = read("KLAP_SIZES")) config.sizes = *parse_boolean(*value);
   if (const auto value = read("KLAP_GUARD")) config.guard = *parse_guard(*value);
   if (const auto value = read("KLAP_TUNE")) config.uses_tuned = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);

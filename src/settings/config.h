@@ -67,6 +67,7 @@ struct Config {
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
   bool counts_children = true;        // KLAP_COUNT_CHILDREN
   bool timing = false;                // KLAP_TIMING
+  bool sizes = false;                 // KLAP_SIZES
   GuardMode guard = GuardMode::On;    // KLAP_GUARD
   bool uses_tuned = true;             // KLAP_TUNE
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER

@@ -285,6 +285,16 @@ constexpr std::array kTable{
         {},
         "0",
         "1 adds to the statistics how long parents and their consumers take on the GPU. It slows launches."},
+    Setting{
+        Kind::Developer,
+        "KLAP_SIZES",
+        "",
+        {},
+        SettingType::Boolean,
+        {},
+        "0",
+        "1 adds to the statistics how large the children are that the host's consumers run. A kernel counts "
+        "them, which takes a microsecond or two of a parent's launch."},
     Setting{Kind::Optimisation, "", "dependent_launch", kBothSections, SettingType::Choice, kSwitch, "on",
             "A consumer that the host launches gets ready while its parent ends (programmatic dependent "
             "launch, sm_90 and later)."},

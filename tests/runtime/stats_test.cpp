@@ -66,6 +66,17 @@ class StatsFile : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST(Stats, SizesOfChildrenAreAddedUp) {
+  Stats stats;
+  EXPECT_EQ(stats.to_json()["child_sizes"], nullptr);
+  stats.sizes_found("parent", "child", "threads", {1, 0, 5, 7});
+  stats.sizes_found("parent", "child", "threads", {0, 0, 1, 1});
+  EXPECT_EQ(stats.to_json()["child_sizes"],
+            json::parse(R"([{"parent": "parent", "child": "child", "counted": "threads",
+                             "sizes": [{"up_to": 0, "children": 1}, {"up_to": 3, "children": 6},
+                                       {"up_to": null, "children": 8}]}])"));
+}
+
 TEST(Stats, FreshOnesAreAllZeroAndComplete) {
   const json stats = Stats().to_json();
   EXPECT_EQ(stats["modules"], json::array());

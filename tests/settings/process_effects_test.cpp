@@ -159,6 +159,15 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(times["parents"]["_Z6parentPii"], 1.5) << "what the fake driver says of any two events";
     EXPECT_EQ(times["consumers"]["_Z6parentPii"], 1.5);
   }
+  void sizes() {
+    EXPECT_EQ(run().stats["child_sizes"], nullptr);
+    const nlohmann::json sizes = run({"KLAP_SIZES=1"}).stats["child_sizes"];
+    EXPECT_EQ(sizes[0]["parent"], "_Z6parentPii");
+    EXPECT_EQ(sizes[0]["sizes"], nlohmann::json::array()) << "the fake device runs nothing";
+    const Outcome failed = run({"KLAP_SIZES=1", "KLAP_GUARD=off", "FAKE_CUDA_FAIL=cuMemHostRegister_v2=2"});
+    EXPECT_THAT(failed.err, HasSubstr("KLAP_SIZES: sizes are missing in the statistics"));
+    EXPECT_EQ(failed.stats["launches"]["redirected"]["_Z6parentPii"], 1);
+  }
 };
 
 const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
@@ -176,6 +185,7 @@ const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
       {"KLAP_DEVICE_RUNTIME", &ProcessEffects::device_runtime},
       {"KLAP_COUNT_CHILDREN", &ProcessEffects::count_children},
       {"KLAP_TIMING", &ProcessEffects::timing},
+      {"KLAP_SIZES", &ProcessEffects::sizes},
       {"KLAP_GUARD", &ProcessEffects::guard},
       {"KLAP_TUNE", &ProcessEffects::tune},
   };

@@ -170,11 +170,12 @@ template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
   auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, is_work_queue,
-         double_buffered, others, concurrency, following, shared_limits, bounds] = queue;
+         double_buffered, others, concurrency, following, shared_limits, bounds, counted] = queue;
   archive(child), archive(consumer), archive(record_bytes);
   archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(is_work_queue),
       archive(double_buffered);
-  archive(others), archive(concurrency), archive(following), archive(shared_limits), archive(bounds);
+  archive(others), archive(concurrency), archive(following), archive(shared_limits), archive(bounds),
+      archive(counted);
 }
 
 template <typename Archive, typename C>

@@ -73,6 +73,9 @@ struct ChildQueue {
   // Bounds of all kernels that the consumer runs, if its blocks may have fewer threads than
   // `consumer_block_threads` where the parent's have few; else empty.
   std::vector<ThreadBound> bounds{};
+  // The unit in which the queue counts each child: "blocks of 64 threads", "threads". Empty if it counts
+  // nothing, because it has a size of its own, or if the host does not launch the consumer.
+  std::string counted{};
 };
 
 // A kernel whose launches of itself became a resident chain (analysis/promotion/promotion.h).

@@ -59,6 +59,15 @@ class HostGrid final : public QueuePerSite {
     return transform::recording_parent(*any.parent, recording_sites(of), name, lines, any.in_slices);
   }
 
+  [[nodiscard]] std::string counted_text(const PlannedSite& site) const override {
+    const transform::ConsumerShape& shape = site.shape;
+    if (shape.flat) return "threads";
+    if (shape.range) return fmt::format("parts of {} elements", shape.range->elements);
+    if (shape.blocks_differ()) return "warps";
+    const uint32_t threads = shape.child_threads();
+    return fmt::format("blocks of {} thread{}", threads, threads == 1 ? "" : "s");
+  }
+
   [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
     const transform::ConsumerShape& shape = site.shape;
     if (shape.blocks_differ()) return fmt::format("run warp by warp, {} to a consumer block", shape.pack);

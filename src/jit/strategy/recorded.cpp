@@ -59,6 +59,7 @@ ChildQueue Recorded::queue(const Plan& plan, const PlannedSite& site) const {
   queue.child_shared_bytes = site.shape.shared_bytes;
   queue.double_buffered = site.shape.double_buffered;
   queue.concurrency = site.options.concurrency;
+  queue.counted = counted_text(site);
   return queue;
 }
 

@@ -118,6 +118,8 @@ class Strategy {
   // A note for a site at which one thread of a block launches. Empty if that changes nothing.
   [[nodiscard]] virtual std::string one_thread_note() const { return {}; }
   [[nodiscard]] virtual std::vector<std::string> notes(const PlannedSite& site) const;
+  // ChildQueue::counted.
+  [[nodiscard]] virtual std::string counted_text(const PlannedSite& /*site*/) const { return {}; }
   // Lines about the plan of a site, for dumps.
   [[nodiscard]] virtual std::string plan_text(const PlannedSite& site) const = 0;
 };

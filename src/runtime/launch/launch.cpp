@@ -25,6 +25,7 @@
 #include "runtime/process.h"
 #include "runtime/queues/launch_context.h"
 #include "runtime/queues/queue_demand.h"
+#include "runtime/sizes/child_sizes.h"
 #include "runtime/stats.h"
 #include "support/boundary.h"
 #include "support/demangle.h"
@@ -175,6 +176,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
     return {parent_result, nullptr};
   }
   timed.parent_enqueued();
+  count_sizes(parent.variant(), context);
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result = !by_host ? CUDA_SUCCESS
                           : parent.reads_back()
@@ -311,7 +313,9 @@ uint64_t added_operations(const Launch& launch, const GridSlices& slices, const 
   const jit::Variant& variant = parent.variant();
   const uint64_t consumers = variant.launcher == jit::Launcher::Host ? variant.queues.size() : 0;
   uint64_t operations =
-      std::min(slices.count(), kMany) * (1 + consumers + (config().timing ? kTimingEvents : 0)) - 1;
+      std::min(slices.count(), kMany) *
+          (1 + consumers + (config().timing ? kTimingEvents : 0) + (config().sizes ? consumers : 0)) -
+      1;
   if (!is_prepared) operations += 2 * consumers;  // consumers are tried
   if (context.has_own_queues())
     operations += 2 * variant.queues.size();                                    // queues are taken and given

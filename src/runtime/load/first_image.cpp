@@ -9,6 +9,7 @@
 #include "runtime/parents/launch_guard.h"
 #include "runtime/process.h"
 #include "runtime/queues/report_slots.h"
+#include "runtime/sizes/child_sizes.h"
 #include "runtime/stats.h"
 #include "support/boundary.h"
 #include "support/log.h"
@@ -22,6 +23,7 @@ void write_all_statistics() {
   finish_guards();
   add_guards_to_statistics();
   add_reports_to_statistics();
+  add_sizes_to_statistics();
   if (config().timing && driver()) collect_timed_launches();
   if (!config().counts_children) Stats::instance().leave_out_children();
   Stats::instance().write(config().stats_file.string());

@@ -1,0 +1,22 @@
+// Counts the sizes of children on the device, if the statistics are to have them (KLAP_SIZES).
+//
+// A kernel of one or two microseconds reads what a parent recorded, between the parent and its consumer
+// (ptx-patterns/kernels/count_sizes.cu). It adds to words of host memory, which can be read at exit, when the
+// driver may be gone. Whatever fails here costs the statistics, and never a launch.
+#pragma once
+
+#include <cuda.h>
+
+#include "jit/data/variant.h"
+#include "runtime/queues/launch_context.h"
+
+namespace klap::runtime {
+
+// Enqueues the kernel for each queue of the variant whose records have sizes. The caller holds the context's
+// mutex, and the parent is in the stream. Does nothing if sizes are not asked for.
+void count_sizes(const jit::Variant& variant, const LaunchContext& launch) noexcept;
+
+// Called at exit.
+void add_sizes_to_statistics();
+
+}  // namespace klap::runtime
