@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +17,7 @@
 
 #include "support/error.h"
 #include "support/own_thread.h"
+#include "support/toolkit_library.h"
 
 // The header maps the functions to names of its own version; by plain name any version can be asked.
 #undef nvJitLinkCreate
@@ -37,47 +37,6 @@ namespace {
 
 std::atomic<unsigned long> nvrtc_calls{0}, nvjitlink_calls{0};
 std::atomic<bool> nvrtc_opened{false}, nvjitlink_opened{false};
-
-constexpr std::array kLibrarySuffixes{".so.13", ".so.12", ".so"};
-
-std::vector<std::string> toolkit_folders() {
-  std::vector<std::string> out;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* root = secure_getenv(variable);
-    if (root != nullptr && *root != '\0') out.push_back(std::string(root) + "/lib64/");
-  }
-  out.emplace_back("/usr/local/cuda/lib64/");
-  return out;
-}
-
-std::vector<std::string> library_candidates(const std::string& stem, const char* variable) {
-  if (const char* chosen = secure_getenv(variable); chosen != nullptr && *chosen != '\0') return {chosen};
-  std::vector<std::string> folders = toolkit_folders();
-  folders.insert(folders.begin(), "");  // the loader's own search
-  std::vector<std::string> out;
-  for (const std::string& folder : folders) {
-    for (const char* suffix : kLibrarySuffixes) out.push_back(fmt::format("{}lib{}{}", folder, stem, suffix));
-  }
-  return out;
-}
-
-void* open_library(const std::string& stem, const char* variable) {
-  std::string first_problem;
-  for (const std::string& name : library_candidates(stem, variable)) {
-    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-    const char* problem = dlerror();
-    if (first_problem.empty() && problem != nullptr) first_problem = problem;
-  }
-  throw Error(ErrorCode::Toolchain, fmt::format("cannot open lib{}: {}", stem, first_problem))
-      .fix(fmt::format("install the CUDA toolkit's library or name its file in {}", variable));
-}
-
-template <typename Function>
-void resolve(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (function == nullptr)
-    throw Error(ErrorCode::Toolchain, fmt::format("{} is missing from its library", name));
-}
 
 struct Nvrtc {
   decltype(&nvrtcVersion) version = nullptr;
@@ -100,7 +59,7 @@ struct Nvrtc {
   static const Nvrtc& get() {
     static const Nvrtc opened = [] {
       Nvrtc n;
-      void* library = open_library("nvrtc", "KLAP_NVRTC");
+      void* library = open_toolkit_library("nvrtc", "KLAP_NVRTC");
       resolve(library, "nvrtcVersion", n.version);
       resolve(library, "nvrtcCreateProgram", n.create);
       resolve(library, "nvrtcDestroyProgram", n.destroy);
@@ -136,7 +95,7 @@ struct NvJitLink {
   static const NvJitLink& get() {
     static const NvJitLink opened = [] {
       NvJitLink n;
-      void* library = open_library("nvJitLink", "KLAP_NVJITLINK");
+      void* library = open_toolkit_library("nvJitLink", "KLAP_NVJITLINK");
       resolve(library, "nvJitLinkCreate", n.create);
       resolve(library, "nvJitLinkDestroy", n.destroy);
       resolve(library, "nvJitLinkAddData", n.add_data);
@@ -253,7 +212,7 @@ std::string chosen_by_environment(const std::string& library) {
   const char* const folders = secure_getenv("LD_LIBRARY_PATH");
   std::istringstream list(folders != nullptr ? folders : "");
   for (std::string folder; std::getline(list, folder, ':');) {
-    for (const char* suffix : kLibrarySuffixes) {
+    for (const char* suffix : kToolkitSuffixes) {
       std::string file = fmt::format("{}/lib{}{}", folder, library, suffix);
       if (access(file.c_str(), F_OK) == 0) return file;
     }

@@ -1,8 +1,7 @@
 // NVRTC and nvJitLink, opened with dlopen when they are first needed.
 //
-// A preloaded library must cost nothing in programs that do not need it, so neither library is linked. Where
-// they are looked for: the file named by KLAP_NVRTC or KLAP_NVJITLINK if set (then nowhere else), the
-// loader's own search path, $CUDA_HOME, $CUDA_PATH and /usr/local/cuda.
+// KLAP_NVRTC and KLAP_NVJITLINK name other files; support/toolkit_library.h says where else they are looked
+// for.
 #pragma once
 
 #include <cstdint>
