@@ -65,6 +65,7 @@ namespace klap::runtime {
   X(ctx_get_current, "cuCtxGetCurrent", PFN_cuCtxGetCurrent_v4000)                                           \
   X(ctx_get_device, "cuCtxGetDevice", PFN_cuCtxGetDevice_v2000)                                              \
   X(ctx_get_limit, "cuCtxGetLimit", PFN_cuCtxGetLimit_v3010)                                                 \
+  X(ctx_synchronize, "cuCtxSynchronize", PFN_cuCtxSynchronize_v2000)                                         \
   X(ctx_set_current, "cuCtxSetCurrent", PFN_cuCtxSetCurrent_v4000)                                           \
   X(ctx_get_id, "cuCtxGetId", PFN_cuCtxGetId_v12000)                                                         \
   X(device_get_default_mem_pool, "cuDeviceGetDefaultMemPool", PFN_cuDeviceGetDefaultMemPool_v11020)          \

@@ -139,6 +139,37 @@ void Stats::launch_timed(const std::string& parent, double parent_ms, double con
   time.consumer_ms += consumer_ms;
 }
 
+void Stats::launch_counted(const std::string& parent, const std::map<std::string, double>& values) {
+  const std::lock_guard lock(mutex_);
+  Counted& counted = counted_[parent];
+  ++counted.launches;
+  for (const auto& [name, value] : values) {
+    Metric& metric = counted.metrics[name];
+    metric.sum += value;
+    ++metric.launches;
+  }
+}
+
+void Stats::counting_failed(const std::string& problem) {
+  const std::lock_guard lock(mutex_);
+  counting_problems_.push_back(problem);
+}
+
+// The means of all metrics.
+Json Stats::counters_json() const {
+  if (counted_.empty() && counting_problems_.empty()) return {};
+  Json::Object launches, means;
+  for (const auto& [parent, counted] : counted_) {
+    launches[parent] = counted.launches;
+    Json::Object of_parent;
+    for (const auto& [name, metric] : counted.metrics)
+      of_parent[name] = metric.sum / static_cast<double>(metric.launches);
+    means[parent] = std::move(of_parent);
+  }
+  return Json::Object{
+      {"launches", std::move(launches)}, {"means", std::move(means)}, {"problems", counting_problems_}};
+}
+
 Json Stats::gpu_times_json() const {
   Json::Object launches, parents, consumers;
   for (const auto& [parent, time] : gpu_times_) {
@@ -236,6 +267,7 @@ Json Stats::report() const {
       {"launches",
        Json::Object{{"redirected", redirected_json()}, {"left", left_json()}, {"sliced", sliced_json()}}},
       {"parents", parents_json()},
+      {"counters", counters_json()},
       {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
       {"child_sizes", sizes_.empty() ? Json() : sizes_json()},
       {"toolchain_calls", toolchain_json()},

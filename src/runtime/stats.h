@@ -64,6 +64,10 @@ class Stats {
   // Counts one redirected launch of `parent` that has finished, or one more slice of it; only with
   // KLAP_TIMING.
   void launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts = true);
+  // Adds one launch of `parent` whose metrics were counted, and its values; only with KLAP_COUNTERS.
+  void launch_counted(const std::string& parent, const std::map<std::string, double>& values);
+  // Notes why metrics are missing there.
+  void counting_failed(const std::string& problem);
   // The device adds up the children it ran here (host memory that the device can write), read at exit.
   const std::atomic<uint64_t>* children_total() const { return &children_; }
   std::atomic<uint64_t>* children_total() { return &children_; }
@@ -93,6 +97,7 @@ class Stats {
   // The caller holds the mutex.
   [[nodiscard]] Json gpu_times_json() const;
   [[nodiscard]] Json sizes_json() const;
+  [[nodiscard]] Json counters_json() const;
   [[nodiscard]] Json redirected_json() const;
   [[nodiscard]] Json sliced_json() const;
   [[nodiscard]] Json left_json() const;
@@ -111,6 +116,16 @@ class Stats {
     auto operator<=>(const Children&) const = default;
   };
   std::map<Children, std::vector<uint64_t>> sizes_;
+  struct Metric {
+    double sum = 0;
+    uint64_t launches = 0;
+  };
+  struct Counted {
+    uint64_t launches = 0;
+    std::map<std::string, Metric> metrics;
+  };
+  std::map<std::string, Counted> counted_;
+  std::vector<std::string> counting_problems_;
   std::map<std::string, std::atomic<uint64_t>> redirected_;
   struct Sliced {
     uint64_t launches = 0;

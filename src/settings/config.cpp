@@ -112,6 +112,16 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
   if (const auto value = read("KLAP_SIZES")) config.sizes = *parse_boolean(*value);
   if (const auto value = read("KLAP_GUARD")) config.guard = *parse_guard(*value);
+  if (const auto value = read("KLAP_COUNTERS"); value && config.stats_file.empty()) {
+    config.problems.emplace_back(Error(ErrorCode::Config, "counters are a part of the statistics")
+                                     .at("KLAP_COUNTERS")
+                                     .fix("name a file for them in KLAP_STATS")
+                                     .what());
+  } else if (value) {
+    config.counters = parse_metrics(*value);
+    // To count a launch takes long, which must not pass for the time that it takes.
+    if (config.guard != GuardMode::Original) config.guard = GuardMode::Off;
+  }
   if (const auto value = read("KLAP_TUNE")) config.uses_tuned = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);

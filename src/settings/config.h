@@ -68,6 +68,7 @@ struct Config {
   bool counts_children = true;        // KLAP_COUNT_CHILDREN
   bool timing = false;                // KLAP_TIMING
   bool sizes = false;                 // KLAP_SIZES
+  std::vector<std::string> counters;  // KLAP_COUNTERS
   GuardMode guard = GuardMode::On;    // KLAP_GUARD
   bool uses_tuned = true;             // KLAP_TUNE
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER

@@ -295,6 +295,17 @@ constexpr std::array kTable{
         "0",
         "1 adds to the statistics how large the children are that the host's consumers run. A kernel counts "
         "them, which takes a microsecond or two of a parent's launch."},
+    Setting{
+        Kind::Developer,
+        "KLAP_COUNTERS",
+        "",
+        {},
+        SettingType::Metrics,
+        {},
+        "unset",
+        "Adds performance counters to the statistics, by the names that Nsight Compute has for them: their "
+        "means over the first 64 launches of each parent, each with its children. The program waits for each "
+        "such launch, and the guard measures nothing."},
     Setting{Kind::Optimisation, "", "dependent_launch", kBothSections, SettingType::Choice, kSwitch, "on",
             "A consumer that the host launches gets ready while its parent ends (programmatic dependent "
             "launch, sm_90 and later)."},
@@ -385,6 +396,8 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return parse_blocks(value).has_value();
     case SettingType::Threshold:
       return is_threshold(value);
+    case SettingType::Metrics:
+      return !parse_metrics(value).empty();
     case SettingType::Path:
     case SettingType::Glob:
       return !value.empty();
@@ -472,6 +485,8 @@ std::string describe_values(const Setting& setting) {
       return "auto, or a number from 1 on";
     case SettingType::Threshold:
       return "auto, off, or a number up to 1024";
+    case SettingType::Metrics:
+      return "names of metrics, separated by commas";
     case SettingType::Optimise:
       return "-name, +name or name=value, separated by commas";
   }
@@ -500,6 +515,19 @@ std::optional<uint32_t> parse_threads(std::string_view text) {
 
 std::optional<uint32_t> parse_blocks(std::string_view text) {
   return text == "auto" ? std::optional(0u) : parse_share(text);
+}
+
+std::vector<std::string> parse_metrics(std::string_view text) {
+  const auto is_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
+  std::vector<std::string> names;
+  for (bool is_last = false; !is_last;) {
+    const std::string_view name = text.substr(0, text.find(','));
+    is_last = name.size() == text.size();
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+    if (name.empty() || !std::ranges::all_of(name, is_of_name)) return {};
+    names.emplace_back(name);
+  }
+  return names;
 }
 
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {

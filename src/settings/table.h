@@ -35,6 +35,7 @@ enum class SettingType {
   Threads,
   Blocks,
   Threshold,
+  Metrics,
   Optimise
 };
 
@@ -102,6 +103,9 @@ bool is_threshold(std::string_view text);
 
 // Blocks of a grid, from 1 on; 0 for "auto".
 std::optional<uint32_t> parse_blocks(std::string_view text);
+
+// Names of metrics, separated by commas; none for anything else.
+std::vector<std::string> parse_metrics(std::string_view text);
 
 bool is_valid(const Setting& setting, std::string_view value);
 

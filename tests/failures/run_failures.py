@@ -27,8 +27,9 @@ Outcome = collections.namedtuple("Outcome", "code out error counts")
 class Program:
     """One program with the library preloaded, cold (an empty cache) or warm (an entry for it)."""
 
-    def __init__(self, build, name, is_warm, folder):
+    def __init__(self, build, name, is_warm, settings, folder):
         self.build = build
+        self.settings = settings
         self.command = [os.path.join(build, "bin", "emulated", "failing_" + name)]
         self.folder = folder
         self.cache = os.path.join(folder, "cache")
@@ -66,7 +67,8 @@ class Program:
             libraries = [os.path.join(self.build, "lib", name) for name in ("libklap_jit.so", "libklap_failing.so")]
             environment.update(
                 LD_PRELOAD=":".join(libraries), KLAP_LINKER="driver", KLAP_CACHE_DIR=self.cache, KLAP_LOG="info", KLAP_POOL_BYTES="4M",
-                KLAP_STATS=os.path.join(self.folder, "stats.json"), KLAP_TEST_FAIL_REPORT=report, **fault)
+                KLAP_STATS=os.path.join(self.folder, "stats.json"), KLAP_TEST_FAIL_REPORT=report,
+                **self.settings, **fault)
         try:
             done = subprocess.run(self.command, env=environment, timeout=LIMIT, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, errors="replace", check=False)
@@ -143,6 +145,7 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--set", action="append", default=[], metavar="VARIABLE=VALUE", help="settings of all runs")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--stride", type=int, default=1, help="one allocation in so many fails")
     parser.add_argument("--first", type=int, default=0, help="of these, which one is the first")
@@ -151,7 +154,8 @@ def main():
     options = parser.parse_args()
     all_problems = []
     with tempfile.TemporaryDirectory(prefix="klap-failures-") as folder:
-        program = Program(options.build, options.program, options.warm, folder)
+        settings = dict(assignment.split("=", 1) for assignment in options.set)
+        program = Program(options.build, options.program, options.warm, settings, folder)
         for kind in options.kinds:
             injected, problems = inject(program, kind, options)
             requests = program.clean.counts[kind][0]

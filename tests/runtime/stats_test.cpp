@@ -147,6 +147,20 @@ TEST(Stats, SlicesAreCountedBesideLaunches) {
   EXPECT_EQ(found["gpu_ms"]["consumers"]["p"], 10);
 }
 
+// A ratio may have no value in a launch; others count.
+TEST(Stats, CountersAreMeansOverTheLaunchesThatHaveThem) {
+  Stats stats;
+  EXPECT_EQ(stats.to_json()["counters"], nullptr);
+  stats.launch_counted("p", {{"bytes", 10}, {"rate", 50}});
+  stats.launch_counted("p", {{"bytes", 30}});
+  stats.launch_counted("q", {});
+  stats.counting_failed("no more of it");
+  EXPECT_EQ(
+      stats.to_json()["counters"],
+      json::parse(R"({"launches": {"p": 2, "q": 1}, "means": {"p": {"bytes": 20.0, "rate": 50.0}, "q": {}},
+                            "problems": ["no more of it"]})"));
+}
+
 TEST(Stats, CountsFromManyThreadsAreExact) {
   Stats stats;
   {

@@ -152,6 +152,17 @@ class ProcessEffects : public Effects {
     EXPECT_THAT(broken.err, HasSubstr(".tuned:3"));
     EXPECT_EQ(site(broken)["granularity"], site(before)["granularity"]);
   }
+  void counters() {
+    EXPECT_EQ(run().stats["counters"], nullptr);
+    const nlohmann::json counters =
+        run({"KLAP_COUNTERS=inst.sum", "KLAP_CUPTI=" KLAP_FAKE_CUPTI}).stats["counters"];
+    EXPECT_EQ(counters["launches"]["_Z6parentPii"], 1);
+    EXPECT_EQ(counters["means"]["_Z6parentPii"]["inst.sum"], 1)
+        << "what the fake CUPTI says of the first range";
+    EXPECT_THAT(run({"KLAP_COUNTERS=inst.sum", "KLAP_STATS="}).err,
+                HasSubstr("name a file for them in KLAP_STATS"));
+    EXPECT_THAT(run({"KLAP_COUNTERS=inst.sum,"}).err, HasSubstr("use names of metrics, separated by commas"));
+  }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
     const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
@@ -184,6 +195,7 @@ const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
       {"KLAP_LINKER", &ProcessEffects::linker},
       {"KLAP_DEVICE_RUNTIME", &ProcessEffects::device_runtime},
       {"KLAP_COUNT_CHILDREN", &ProcessEffects::count_children},
+      {"KLAP_COUNTERS", &ProcessEffects::counters},
       {"KLAP_TIMING", &ProcessEffects::timing},
       {"KLAP_SIZES", &ProcessEffects::sizes},
       {"KLAP_GUARD", &ProcessEffects::guard},

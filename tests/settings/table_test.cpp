@@ -63,6 +63,13 @@ TEST(SettingsTable, SharesAndThreadsAreNumbers) {
   EXPECT_EQ(parse_blocks("0"), std::nullopt);
 }
 
+TEST(SettingsTable, MetricsAreNamesWithCommasBetween) {
+  EXPECT_THAT(parse_metrics("dram__bytes.sum"), testing::ElementsAre("dram__bytes.sum"));
+  EXPECT_THAT(parse_metrics("a.sum,b_2.pct"), testing::ElementsAre("a.sum", "b_2.pct"));
+  for (const char* const wrong : {"", ",", "a,", ",a", "a,,b", "a b", "a;b", "a-b", "a\n"})
+    EXPECT_TRUE(parse_metrics(wrong).empty()) << wrong;
+}
+
 TEST(SettingsTable, EveryLauncherOfTheTableIsKnown) {
   for (const std::string_view name : find_variable("KLAP_LAUNCHER")->choices) {
     // The host that reads back is no launcher of its own to the pipeline.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
 #include "runtime/launch/variant_launch.h"
@@ -39,11 +40,13 @@ Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured,
 
 Outcome launch_original(const Launch& launch, const ParentKernel& parent) {
   if (capture_state(launch.stream) != Capture::None) return leave(reasons::kStreamCapture);
+  CountedLaunch counted(parent.name());
   TimedLaunch timed(parent.name(), launch.stream);
   const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);
   if (result == CUDA_SUCCESS) {
     timed.parent_enqueued();
     timed.complete();
+    counted.complete();
   }
   return {.result = result, .ran_original = &reasons::kOriginalIsAskedFor};
 }

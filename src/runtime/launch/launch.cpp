@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ptx-patterns/templates/common/queue.h"
+#include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
 #include "runtime/launch/guarded_launch.h"
 #include "runtime/launch/kernel_timer.h"
@@ -203,6 +204,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
     return leave(*reason);
   }
   Launch part = launch;
+  CountedLaunch counted(parent.name());
   for (uint64_t i = 0; i < slices.count(); ++i) {
     const GridSlices::Slice slice = slices.at(i);
     std::copy_n(slice.grid, 3, part.grid);
@@ -211,6 +213,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
     const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, priority, i == 0);
     if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
   }
+  counted.complete();
   if (is_ending_thread_stream(launch.stream)) context.record_use();
   return {.slices = slices.count()};
 }

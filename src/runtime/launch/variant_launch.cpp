@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
 
@@ -29,6 +30,7 @@ CUresult launch_variant(const Launch& launch, CUfunction function, void** params
 
 Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
                      void** extra) {
+  CountedLaunch counted(parent.name());
   TimedLaunch timed(parent.name(), launch.stream);
   const CUresult result = launch_variant(launch, function, params, extra);
   if (result != CUDA_SUCCESS) {
@@ -38,6 +40,7 @@ Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction func
   }
   timed.parent_enqueued();
   timed.complete();
+  counted.complete();
   return {};
 }
 
