@@ -30,6 +30,15 @@ TEST(TuneTable, HasAColumnForEachSetting) {
   EXPECT_THAT(table.times, ElementsAre(3, 2, 1));
 }
 
+TEST(TuneTable, HasTheCountersThatAllSamplesHave) {
+  const SampleTable table = counters_table({{{}, 3}, {{1}, 2}}, {{{"a", 1}, {"b", 2}}, {{"b", 4}, {"c", 5}}});
+  EXPECT_THAT(table.names, ElementsAre("b"));
+  EXPECT_THAT(table.subjects, ElementsAre("b"));
+  EXPECT_THAT(table.rows, ElementsAre(ElementsAre(2), ElementsAre(4)));
+  EXPECT_THAT(table.times, ElementsAre(3, 2));
+  EXPECT_THAT(counters_table({}, {}).names, IsEmpty());
+}
+
 TEST(TuneTable, IsScaledAndLosesWhatNeverChanges) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   const SampleTable scaled =
@@ -260,6 +269,31 @@ TEST(TuneFindings, BecomeJson) {
   const nlohmann::json few = to_json(find(all_samples(), some_settings(), false), some_settings());
   EXPECT_EQ(few["samples"].size(), 24u);
   EXPECT_THAT(few["components"], IsEmpty());
+}
+
+// Bytes decide the time. Warps follow the settings and have no part in it; two samples were not counted.
+TEST(TuneFindings, SayWhichCountersTheTimeGoesWith) {
+  const std::vector<Sample> samples = all_samples();
+  std::map<Configuration, CounterValues> counted;
+  for (size_t i = 2; i < samples.size(); ++i) {
+    const bool is_odd = samples[i].configuration.size() % 2 == 1;
+    counted[samples[i].configuration] = {{"bytes", 1e9 * samples[i].ms}, {"warps", is_odd ? 64 : 32}};
+  }
+  const Findings found = find_by_counters(samples, counted, some_settings());
+  EXPECT_EQ(found.samples.size(), 22u);
+  EXPECT_EQ(found.held_out.pairs.size(), 4u);
+  EXPECT_LT(found.held_out.median_error, 0.3);
+  EXPECT_GT(found.importance.at("bytes"), 0.9);
+  EXPECT_THAT(found.components.names, ElementsAre("bytes", "warps"));
+  EXPECT_EQ(found.merges.size(), 21u);
+  EXPECT_TRUE(std::ranges::any_of(found.groups, [](const GroupSummary& group) {
+    return text(group).find("launcher = device") != std::string::npos;
+  })) << "groups of counters are told by their settings";
+  const nlohmann::json out = to_json(found, some_settings());
+  EXPECT_EQ(out["samples"].size(), 22u);
+  EXPECT_EQ(out["samples"][0]["counters"], counted.at(samples[2].configuration));
+  EXPECT_TRUE(find_by_counters(samples, {}, some_settings()).held_out.pairs.empty());
+  EXPECT_TRUE(find_by_counters(samples, {{{}, {{"bytes", 1}}}}, some_settings()).merges.empty()) << "too few";
 }
 
 // The times of the whole table are kept, but a tree of all pairs would take too long.

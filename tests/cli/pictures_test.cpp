@@ -58,8 +58,7 @@ Findings quick_findings(size_t number) {
   for (const Candidate& candidate : candidates())
     found.importance[std::string(candidate.subject())] = 1.0 / static_cast<double>(candidates().size());
   for (size_t i = 0; i < number; i += 5)
-    found.held_out.pairs.push_back({found.samples[i].configuration, found.samples[i].ms,
-                                    found.samples[i].ms * (i % 2 == 0 ? 1.2 : 0.9)});
+    found.held_out.pairs.push_back({i, found.samples[i].ms, found.samples[i].ms * (i % 2 == 0 ? 1.2 : 0.9)});
   return found;
 }
 
@@ -94,22 +93,52 @@ TEST(TunePictures, ShowAllSamples) {
   }
 }
 
+// Samples whose counters were read have pictures beside those of all samples.
+Findings counted(size_t number) {
+  std::map<Configuration, CounterValues> counters;
+  for (const Sample& sample : samples(number)) {
+    CounterValues& one = counters[sample.configuration];
+    one["dram__throughput.avg.pct_of_peak_sustained_elapsed"] = 50 / sample.ms;
+    one["smsp__thread_inst_executed_per_inst_executed.ratio"] = 32 - 3.0 * (sample.configuration.size() % 3);
+    one["smsp__inst_executed.sum"] = 1e9 * sample.ms;
+  }
+  return find_by_counters(samples(number), counters, candidates());
+}
+
+TEST(TunePictures, ShowCounters) {
+  const std::vector<Picture> all = drawn("_Z6parentPiS_i", counted(60));
+  ASSERT_EQ(all.size(), 4u);
+  expect_well_formed(all);
+  EXPECT_EQ(all[0].file, "_Z6parentPiS_i.counters.components.svg");
+  EXPECT_THAT(all[0].svg, HasSubstr("Principal components of the performance counters"));
+  EXPECT_EQ(all[1].file, "_Z6parentPiS_i.counters.importance.svg");
+  EXPECT_EQ(count(all[1].svg, "class=\"bar\""), 3u);
+  EXPECT_THAT(all[1].svg, HasSubstr(">dram__throughput.avg.pct_of_peak_sustained_elapsed<"))
+      << "not cut short";
+  EXPECT_THAT(all[2].svg, HasSubstr("Clusters of samples with like performance counters"));
+  EXPECT_EQ(count(all[2].svg, "<circle"), 60u);
+  EXPECT_EQ(count(all[3].svg, "<circle"), 12u) << "those that are held out";
+}
+
 // Nothing lies outside of the picture.
 TEST(TunePictures, StayInTheirFrames) {
+  std::vector<Picture> all = drawn("_Z1bv", counted(60));
   for (const size_t number : {2u, 3u, 10u, 60u, 300u, 1200u})
-    for (const Picture& picture : drawn("_Z1av" + std::to_string(number), quick_findings(number))) {
-      std::smatch size;
-      ASSERT_TRUE(std::regex_search(picture.svg, size, std::regex(R"(viewBox="0 0 (\d+) (\d+)\")")));
-      const auto check = [&](const char* attribute, double most) {
-        const std::regex place(attribute + std::string(R"(="(-?[0-9.]+)\")"));
-        for (std::sregex_iterator i(picture.svg.begin(), picture.svg.end(), place), end; i != end; ++i) {
-          EXPECT_GE(std::stod((*i)[1]), 0) << picture.file << ": " << i->str();
-          EXPECT_LE(std::stod((*i)[1]), most) << picture.file << ": " << i->str();
-        }
-      };
-      for (const char* const attribute : {" cx", " x", " x1", " x2"}) check(attribute, std::stod(size[1]));
-      for (const char* const attribute : {" cy", " y", " y1", " y2"}) check(attribute, std::stod(size[2]));
-    }
+    std::ranges::copy(drawn("_Z1av" + std::to_string(number), quick_findings(number)),
+                      std::back_inserter(all));
+  for (const Picture& picture : all) {
+    std::smatch size;
+    ASSERT_TRUE(std::regex_search(picture.svg, size, std::regex(R"(viewBox="0 0 (\d+) (\d+)\")")));
+    const auto check = [&](const char* attribute, double most) {
+      const std::regex place(attribute + std::string(R"(="(-?[0-9.]+)\")"));
+      for (std::sregex_iterator i(picture.svg.begin(), picture.svg.end(), place), end; i != end; ++i) {
+        EXPECT_GE(std::stod((*i)[1]), 0) << picture.file << ": " << i->str();
+        EXPECT_LE(std::stod((*i)[1]), most) << picture.file << ": " << i->str();
+      }
+    };
+    for (const char* const attribute : {" cx", " x", " x1", " x2"}) check(attribute, std::stod(size[1]));
+    for (const char* const attribute : {" cy", " y", " y1", " y2"}) check(attribute, std::stod(size[2]));
+  }
 }
 
 TEST(TunePictures, AreSafeWhateverAKernelIsCalled) {

@@ -140,18 +140,20 @@ std::vector<Sample> most_samples() {
 }
 
 TEST(TuneModel, PredictsWhatItHasNotSeen) {
-  const TimeModel model(most_samples(), tried());
+  const TimeModel model(settings_table(most_samples(), tried()));
   for (const Configuration& unseen : {Configuration{1, 3}, Configuration{3, 6}, Configuration{1, 2, 6, 7}})
-    EXPECT_NEAR(std::log(model.predict(unseen) / alone_useless(unseen)), 0, 0.15);
-  const HeldOut test = test_model(most_samples(), tried());
+    EXPECT_NEAR(std::log(model.predict(settings_row(unseen, tried().size())) / alone_useless(unseen)), 0,
+                0.15);
+  const HeldOut test = test_model(settings_table(most_samples(), tried()));
   EXPECT_GT(test.pairs.size(), 30u);
   EXPECT_LT(test.median_error, 0.03);
   EXPECT_LT(test.error_of_nine_in_ten, 0.15);
-  for (const HeldOut::Pair& pair : test.pairs) EXPECT_EQ(pair.measured_ms, alone_useless(pair.configuration));
+  for (const HeldOut::Pair& pair : test.pairs)
+    EXPECT_EQ(pair.measured_ms, alone_useless(most_samples()[pair.sample].configuration));
 }
 
 TEST(TuneModel, KnowsWhatMatters) {
-  const auto shares = importance(most_samples(), tried());
+  const auto shares = importance(settings_table(most_samples(), tried()));
   EXPECT_GT(shares.at("granularity"), shares.at("threshold"));
   EXPECT_GT(shares.at("threshold"), shares.at("occupancy"));
   EXPECT_LT(shares.at("occupancy"), 0.02);
@@ -161,8 +163,8 @@ TEST(TuneModel, KnowsWhatMatters) {
 }
 
 TEST(TuneModel, IsNotTestedWithFewSamples) {
-  EXPECT_TRUE(test_model({{{}, 1}, {{1}, 2}}, tried()).pairs.empty());
-  EXPECT_EQ(importance({{{}, 1}, {{1}, 1}}, tried()).at("granularity"), 0);
+  EXPECT_TRUE(test_model(settings_table({{{}, 1}, {{1}, 2}}, tried())).pairs.empty());
+  EXPECT_EQ(importance(settings_table({{{}, 1}, {{1}, 1}}, tried())).at("granularity"), 0);
 }
 
 TEST(TuneCandidates, BecomeValuesOfAConfigFile) {

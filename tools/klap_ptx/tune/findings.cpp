@@ -56,23 +56,25 @@ void print_importance(const Findings& found) {
   parts.reserve(ranked.size());
   for (const auto& [share, subject] : ranked)
     parts.push_back(fmt::format("{} {:.0f} %", subject, 100 * share));
-  if (!parts.empty()) fmt::print("  Its time depends on: {}\n", fmt::join(parts, ", "));
+  const char* const verb = found.basis == Basis::Settings ? "depends on" : "goes with the counters";
+  if (!parts.empty()) fmt::print("  Its time {}: {}\n", verb, fmt::join(parts, ", "));
 }
 
-void print_components(const Components& all) {
+void print_components(const Findings& found) {
   constexpr size_t kMost = 3;
+  const Components& all = found.components;
   if (all.components.empty()) return;
-  fmt::print("  The samples differ the most along these principal components, of {}:\n",
-             all.components.size());
+  fmt::print("  The {} differ the most along these principal components, of {}:\n",
+             found.basis == Basis::Settings ? "samples" : "samples' counters", all.components.size());
   for (size_t i = 0; i < std::min(kMost, all.components.size()); ++i)
     fmt::print("    {:.0f} % of the variance: {}\n", 100 * all.components[i].share,
                fmt::join(heaviest(all, all.components[i]), ", "));
 }
 
-void print_groups(const std::vector<GroupSummary>& groups) {
-  if (groups.empty()) return;
-  fmt::print("  Samples with like settings make these groups:\n");
-  for (const GroupSummary& group : groups)
+void print_groups(const Findings& found) {
+  if (found.groups.empty()) return;
+  fmt::print("  Samples with like {} make these groups:\n", name_of(found.basis));
+  for (const GroupSummary& group : found.groups)
     fmt::print("    {:{}}{} sample{}, {:.4f} to {:.4f} ms{}\n", "", 2 * group.group.depth,
                group.group.members.size(), group.group.members.size() == 1 ? "" : "s", group.fastest_ms,
                group.slowest_ms, group.group.depth == 0 ? "" : ": " + text(group));
@@ -105,21 +107,48 @@ json clusters_json(const Findings& found) {
   return {{"merges", std::move(merges)}, {"groups", std::move(groups)}};
 }
 
+SampleTable table_of(const Findings& found, const std::vector<Candidate>& tried) {
+  return found.basis == Basis::Settings ? settings_table(found.samples, tried)
+                                        : counters_table(found.samples, found.counters);
+}
+
+void add_model(Findings& found, const std::vector<Candidate>& tried) {
+  const SampleTable table = table_of(found, tried);
+  found.held_out = test_model(table);
+  if (found.held_out.pairs.empty()) return;
+  found.importance = importance(table);
+  find_alike(found, tried);
+}
+
 }  // namespace
+
+const char* name_of(Basis basis) { return basis == Basis::Settings ? "settings" : "performance counters"; }
 
 Findings find(std::vector<Sample> samples, const std::vector<Candidate>& tried, bool with_model) {
   Findings out;
   out.samples = std::move(samples);
   if (!with_model) return out;
-  out.held_out = test_model(out.samples, tried);
-  if (out.held_out.pairs.empty()) return out;
-  out.importance = importance(out.samples, tried);
-  find_alike(out, tried);
+  add_model(out, tried);
+  return out;
+}
+
+Findings find_by_counters(const std::vector<Sample>& samples,
+                          const std::map<Configuration, CounterValues>& counted,
+                          const std::vector<Candidate>& tried) {
+  Findings out;
+  out.basis = Basis::Counters;
+  for (const Sample& sample : samples) {
+    const auto counters = counted.find(sample.configuration);
+    if (counters == counted.end()) continue;
+    out.samples.push_back(sample);
+    out.counters.push_back(counters->second);
+  }
+  if (!table_of(out, tried).names.empty()) add_model(out, tried);
   return out;
 }
 
 void find_alike(Findings& found, const std::vector<Candidate>& tried) {
-  SampleTable table = settings_table(found.samples, tried);
+  SampleTable table = table_of(found, tried);
   found.components = principal_components(table);
   if (table.rows.size() > kMostClustered) {
     table.rows.resize(kMostClustered);
@@ -138,21 +167,28 @@ std::string text(const GroupSummary& group) {
 
 void print_findings(const Findings& found) {
   if (found.held_out.pairs.empty()) return;
-  fmt::print(
-      "  {} configurations were measured. A model of four in five predicts the others with an error of "
-      "{:.1f} % in the middle, and of {:.1f} % or less for nine in ten\n",
-      found.samples.size(), 100 * found.held_out.median_error, 100 * found.held_out.error_of_nine_in_ten);
+  const char* const what =
+      found.basis == Basis::Settings
+          ? "{} configurations were measured. A model of four in five predicts the others"
+          : "The counters of {} configurations were read. From these, a model of four in five predicts the "
+            "times of the others";
+  fmt::print("  {} with an error of {:.1f} % in the middle, and of {:.1f} % or less for nine in ten\n",
+             fmt::format(fmt::runtime(what), found.samples.size()), 100 * found.held_out.median_error,
+             100 * found.held_out.error_of_nine_in_ten);
   print_importance(found);
-  print_components(found.components);
-  print_groups(found.groups);
+  print_components(found);
+  print_groups(found);
 }
 
 json to_json(const Findings& found, const std::vector<Candidate>& tried) {
   json samples = json::array(), pairs = json::array();
-  for (const Sample& sample : found.samples)
+  for (size_t i = 0; i < found.samples.size(); ++i) {
+    const Sample& sample = found.samples[i];
     samples.push_back({{"settings", values(sample.configuration, tried)}, {"ms", sample.ms}});
+    if (found.basis == Basis::Counters) samples.back()["counters"] = found.counters[i];
+  }
   for (const HeldOut::Pair& pair : found.held_out.pairs)
-    pairs.push_back({{"settings", values(pair.configuration, tried)},
+    pairs.push_back({{"settings", values(found.samples[pair.sample].configuration, tried)},
                      {"measured_ms", pair.measured_ms},
                      {"predicted_ms", pair.predicted_ms}});
   return {{"samples", std::move(samples)},

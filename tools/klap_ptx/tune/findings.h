@@ -21,8 +21,16 @@ struct GroupSummary {
   std::vector<std::string> with, without;
 };
 
+// The variables by which samples are compared.
+enum class Basis { Settings, Counters };
+
+// "settings", "performance counters".
+const char* name_of(Basis basis);
+
 struct Findings {
-  std::vector<Sample> samples;  // the fastest first
+  Basis basis = Basis::Settings;
+  std::vector<Sample> samples;          // the fastest first
+  std::vector<CounterValues> counters;  // of each sample, if they are the basis
   HeldOut held_out;
   std::map<std::string, double> importance;
   Components components;
@@ -32,6 +40,11 @@ struct Findings {
 
 // `samples` are in the order of their times. With `with_model` false, only they are returned.
 Findings find(std::vector<Sample> samples, const std::vector<Candidate>& tried, bool with_model);
+
+// Findings about those samples whose performance counters were read. Without a model if they are too few.
+Findings find_by_counters(const std::vector<Sample>& samples,
+                          const std::map<Configuration, CounterValues>& counted,
+                          const std::vector<Candidate>& tried);
 
 // Adds components, merges and groups to what has samples.
 void find_alike(Findings& found, const std::vector<Candidate>& tried);

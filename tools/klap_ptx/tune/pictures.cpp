@@ -95,7 +95,7 @@ void draw_weights(Svg& svg, const Components& all, Point at) {
   for (size_t i = 0; i < std::min<size_t>(2, all.components.size()); ++i) {
     svg.text(at, fmt::format("Component {} is mostly:", i + 1));
     for (const std::string& weight : heaviest(all, all.components[i]))
-      svg.text({at.x + 16, at.y += 17}, fitting(weight, 340), Anchor::Start, "small");
+      svg.text({at.x + 16, at.y += 17}, fitting(weight, 400), Anchor::Start, "small");
     at.y += 24;
   }
 }
@@ -108,12 +108,13 @@ std::string axis_name(const Components& all, size_t number) {
 
 std::string draw_components(const std::string& kernel, const Findings& found,
                             const std::vector<Candidate>& tried) {
-  constexpr double kRow = 24, kPlane = 560, kLeft = 460;
+  constexpr double kRow = 24, kPlane = 560, kLeft = 520;
   constexpr size_t kMostBars = 16;
   const std::vector<Component>& all = found.components.components;
   Svg svg(kLeft + kPlane + 30, Svg::kTop + kPlane + 90, kernel,
-          "Principal components of the settings: their shares of the variance, and the samples along the "
-          "first two");
+          fmt::format("Principal components of the {}: their shares of the variance, and the samples along "
+                      "the first two",
+                      name_of(found.basis)));
   for (size_t i = 0; i < std::min(all.size(), kMostBars); ++i)
     draw_bar(svg, {16, Svg::kTop + 26 + kRow * static_cast<double>(i)}, 100, 200,
              fmt::format("component {}", i + 1), all[i].share, all.front().share);
@@ -143,10 +144,13 @@ std::string draw_importance(const std::string& kernel, const Findings& found) {
   std::vector<std::pair<double, std::string>> ranked;
   for (const auto& [subject, share] : found.importance) ranked.emplace_back(share, subject);
   std::ranges::stable_sort(ranked, std::greater(), &std::pair<double, std::string>::first);
-  Svg svg(700, Svg::kTop + kRow * static_cast<double>(ranked.size()) + 24, kernel,
-          "What the time depends on: how much worse a model predicts without knowing a setting");
+  const double label_width = found.basis == Basis::Settings ? 170 : 400;  // metrics have long names
+  Svg svg(530 + label_width, Svg::kTop + kRow * static_cast<double>(ranked.size()) + 24, kernel,
+          found.basis == Basis::Settings
+              ? "What the time depends on: how much worse a model predicts without knowing a setting"
+              : "What the time goes with: how much worse a model predicts without knowing a counter");
   for (size_t i = 0; i < ranked.size(); ++i)
-    draw_bar(svg, {16, Svg::kTop + kRow * static_cast<double>(i)}, 170, 430, ranked[i].second,
+    draw_bar(svg, {16, Svg::kTop + kRow * static_cast<double>(i)}, label_width, 430, ranked[i].second,
              ranked[i].first, ranked.front().first);
   return svg.finish();
 }
@@ -175,7 +179,8 @@ std::string draw_dendrogram(const std::string& kernel, const Findings& found,
   constexpr double kWidth = 840, kLeft = 80, kHeight = 360;
   const size_t samples = found.merges.size() + 1;
   Svg svg(kLeft + kWidth + 24, Svg::kTop + kHeight + 160, kernel,
-          "Clusters of samples with like settings; the height is the average distance");
+          fmt::format("Clusters of samples with like {}; the height is the average distance",
+                      name_of(found.basis)));
   const double bottom = Svg::kTop + 26 + kHeight;
   const Scale y = Scale::linear(0, std::max(1e-9, found.merges.back().distance), bottom, Svg::kTop + 26);
   svg.y_axis(Scale::linear(0, 1, kLeft, kLeft + kWidth), y, "Distance");
@@ -208,8 +213,9 @@ std::string draw_prediction(const std::string& kernel, const Findings& found,
                             const std::vector<Candidate>& tried) {
   constexpr double kSide = 520, kLeft = 80;
   Svg svg(kLeft + kSide + 40, Svg::kTop + kSide + 60, kernel,
-          fmt::format("Times that the model had not seen: an error of {:.1f} % in the middle, "
-                      "{:.1f} % or less for nine in ten",
+          fmt::format("{}: an error of {:.1f} % in the middle, {:.1f} % or less for nine in ten",
+                      found.basis == Basis::Settings ? "Times that the model had not seen"
+                                                     : "Times predicted from performance counters",
                       100 * found.held_out.median_error, 100 * found.held_out.error_of_nine_in_ten));
   Range range;
   for (const HeldOut::Pair& pair : found.held_out.pairs) {
@@ -226,7 +232,7 @@ std::string draw_prediction(const std::string& kernel, const Findings& found,
   for (const HeldOut::Pair& pair : found.held_out.pairs)
     svg.dot({x.at(pair.measured_ms), y.at(pair.predicted_ms)}, kRadius, colours.of(pair.measured_ms),
             fmt::format("{:.4g} ms, predicted {:.4g}: {}", pair.measured_ms, pair.predicted_ms,
-                        text(pair.configuration, tried)));
+                        text(found.samples[pair.sample].configuration, tried)));
   return svg.finish();
 }
 
@@ -246,7 +252,8 @@ std::string file_stem(const std::string& kernel) {
 
 std::vector<Picture> draw(const std::string& kernel, const Findings& found,
                           const std::vector<Candidate>& tried) {
-  const std::string stem = file_stem(kernel), name = fitting(demangle(kernel), 620);
+  const std::string stem = file_stem(kernel) + (found.basis == Basis::Settings ? "" : ".counters");
+  const std::string name = fitting(demangle(kernel), 620);
   std::vector<Picture> out;
   if (!found.components.components.empty())
     out.push_back({stem + ".components.svg", draw_components(name, found, tried)});

@@ -1,16 +1,42 @@
 #include "klap_ptx/tune/sample_table.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace klap::tool {
 
 SampleTable settings_table(const std::vector<Sample>& samples, const std::vector<Candidate>& tried) {
   SampleTable table;
-  for (const Candidate& candidate : tried) table.names.push_back(candidate.text());
+  for (const Candidate& candidate : tried) {
+    table.names.push_back(candidate.text());
+    table.subjects.emplace_back(candidate.subject());
+  }
   for (const Sample& sample : samples) {
-    std::vector<double>& row = table.rows.emplace_back(tried.size());
-    for (const size_t i : sample.configuration) row.at(i) = 1;
+    table.rows.push_back(settings_row(sample.configuration, tried.size()));
     table.times.push_back(sample.ms);
+  }
+  return table;
+}
+
+std::vector<double> settings_row(const Configuration& configuration, size_t candidates) {
+  std::vector<double> row(candidates);
+  for (const size_t i : configuration) row.at(i) = 1;
+  return row;
+}
+
+SampleTable counters_table(const std::vector<Sample>& samples, const std::vector<CounterValues>& counters) {
+  SampleTable table;
+  if (samples.empty()) return table;
+  const auto is_everywhere = [&](const std::string& metric) {
+    return std::ranges::all_of(counters, [&](const CounterValues& some) { return some.contains(metric); });
+  };
+  for (const auto& [metric, value] : counters.front())
+    if (is_everywhere(metric)) table.names.push_back(metric);
+  table.subjects = table.names;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    std::vector<double>& row = table.rows.emplace_back();
+    for (const std::string& metric : table.names) row.push_back(counters[i].at(metric));
+    table.times.push_back(samples[i].ms);
   }
   return table;
 }

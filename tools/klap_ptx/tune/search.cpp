@@ -80,12 +80,12 @@ std::optional<Configuration> Search::draw_unknown() {
 std::optional<Configuration> Search::most_promising() {
   const std::vector<Sample> so_far = samples();
   if (so_far.empty()) return std::nullopt;
-  const TimeModel model(so_far, tried_);
+  const TimeModel model(settings_table(so_far, tried_));
   std::optional<Configuration> best;
   double best_ms = 0;
   const auto consider = [&](const Configuration& configuration) {
     if (is_known(configuration) || has_failed_setting(configuration)) return;
-    const double ms = model.predict(configuration);
+    const double ms = model.predict(settings_row(configuration, tried_.size()));
     if (best && ms >= best_ms) return;
     best = configuration;
     best_ms = ms;
