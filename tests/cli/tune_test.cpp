@@ -25,7 +25,8 @@ class Tune : public Command {
   // Tunes a program in the folder of emulated ones, or a command.
   Result tune(std::vector<std::string> options, const std::vector<std::string>& program) {
     options.insert(options.begin(), "tune");
-    for (const std::string& word : {"--runs"s, "1"s, "--samples"s, samples_, "-o"s}) options.push_back(word);
+    for (const std::string& word : {"--runs"s, "1"s, "--samples"s, samples_, "--counters"s, counters_, "-o"s})
+      options.push_back(word);
     options.push_back(path("klap.toml"));
     options.emplace_back("--");
     options.insert(options.end(), program.begin(), program.end());
@@ -43,7 +44,7 @@ class Tune : public Command {
     return environment;
   }
   static std::string emulated(const std::string& name) { return EMULATED + name; }
-  std::string samples_ = "3";
+  std::string samples_ = "3", counters_ = "none";
   std::vector<std::string> is_set_ = {"KLAP_GRANULARITY=grid"};
   const std::vector<std::string> micro_ = {emulated("micro"), "--children", "40", "--parents", "64",
                                            "--reps",          "5"};
@@ -70,8 +71,8 @@ TEST_F(Tune, WritesAConfigFile) {
 }
 
 // The program as if its kernels were faster with a threshold of 64 alone, and much faster with a way of
-// promotion as well. `late` is a test of the shell for runs of the whole program that end half a second
-// later.
+// promotion as well. One of its performance counters grows with the time, and one is always the same. `late`
+// is a test of the shell for runs of the whole program that end half a second later.
 std::vector<std::string> faster_with_settings(const std::vector<std::string>& program,
                                               const std::string& late) {
   const std::string script = R"("$@" || exit
@@ -84,12 +85,15 @@ file = os.environ["KLAP_STATS"]
 config = os.environ.get("KLAP_CONFIG")
 tables = tomllib.load(open(config, "rb"))["kernel"] if config else []
 statistics = json.load(open(file))
-for parent, launches in statistics["gpu_ms"]["launches"].items():
+times, counters = statistics["gpu_ms"], statistics["counters"]
+for parent, launches in (times or counters)["launches"].items():
     of_kernel = next((table for table in tables if table["name"] == parent), {})
     setting = lambda key: of_kernel.get(key, os.environ.get("KLAP_" + key.upper()))
     ms = 10 if setting("threshold") != "64" else 8 if setting("promotion") != "PA" else 1
-    for part in ("parents", "consumers"):
-        statistics["gpu_ms"][part][parent] = ms * launches
+    for part in ("parents", "consumers") if times else ():
+        times[part][parent] = ms * launches
+    if counters:
+        counters["means"][parent] = {"same.pct": 50, "work.sum": 1000 * ms}
 json.dump(statistics, open(file, "w"))
 END)";
   std::vector<std::string> out = {"sh", "-c", script, "sh"};
@@ -204,6 +208,77 @@ TEST_F(Tune, SaysHowManyCombinationsWereTriedInTime) {
   EXPECT_GT(tried, 0);
   EXPECT_LT(tried, all) << "each of them takes four seconds";
   EXPECT_THAT(result.err, HasSubstr(fmt::format("{} of {} combinations were tried for ", tried, all)));
+}
+
+// All 12 combinations are counted, each once, and those that were timed again not a second time.
+TEST_F(Tune, ReadsCountersInRunsOfTheirOwn) {
+  samples_ = "0";
+  counters_ = "work.sum,same.pct";
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto",
+             "KLAP_CUPTI=" KLAP_FAKE_CUPTI};
+  std::vector<std::string> program = {
+      "sh", "-c",
+      "[ -n \"$KLAP_COUNTERS\" ] && echo \"$KLAP_TIMING.\" >> " + path("counted") + "; exec \"$@\"", "sh"};
+  const std::vector<std::string> faster = faster_with_settings(micro_, "-z");
+  program.insert(program.end(), faster.begin(), faster.end());
+  const Result result = tune({"--json", "--exhaustive", "--pictures", path("pictures")}, program);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = result.json();
+  EXPECT_EQ(report["counters"], json::parse(R"({"metrics": ["work.sum", "same.pct"], "problems": []})"));
+  std::string each_once;
+  for (int i = 0; i < 12; ++i) each_once += ".\n";
+  EXPECT_EQ(read(path("counted")), each_once) << "and without timing";
+  for (const json& kernel : report["kernels"]) {
+    const json& found = kernel["counters"];
+    ASSERT_EQ(found["samples"].size(), 12u);
+    EXPECT_EQ(found["samples"][0]["counters"], json::parse(R"({"same.pct": 50, "work.sum": 1000})"));
+    EXPECT_EQ(found["samples"][0]["ms"], 2);
+    EXPECT_GT(found["importance"]["work.sum"], 0.99);
+    EXPECT_EQ(found["held_out"].size(), 2u);
+    ASSERT_EQ(found["components"].size(), 1u) << "the other one never changes";
+    EXPECT_EQ(found["components"][0]["weights"], json::parse(R"({"work.sum": 1.0})"));
+    EXPECT_EQ(found["clusters"]["merges"].size(), 11u);
+    EXPECT_EQ(kernel["pictures"].size(), 8u) << "those of the settings, and those of the counters";
+  }
+  is_set_.emplace_back("KLAP_PROMOTION=auto");
+  EXPECT_THAT(tune({"--exhaustive"}, faster_with_settings(micro_, "-z")).out,
+              testing::Not(HasSubstr("counters")))
+      << "fewer than ten samples";
+}
+
+TEST_F(Tune, SaysWhatItsTimeGoesWith) {
+  samples_ = "0";
+  counters_ = "work.sum,unknown.pct";
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto",
+             "KLAP_CUPTI=" KLAP_FAKE_CUPTI};
+  const std::string text = tune({"--exhaustive"}, faster_with_settings(micro_, "-z")).out;
+  EXPECT_THAT(text,
+              HasSubstr("The counters of 12 configurations were read. From these, a model of four in five"));
+  EXPECT_THAT(text, HasSubstr("Its time goes with the counters: work.sum 100 %\n"));
+  EXPECT_THAT(text, HasSubstr("    100 % of the variance: work.sum (+1.00)\n"));
+  EXPECT_THAT(text, HasSubstr("Samples with like performance counters make these groups:\n"));
+  EXPECT_THAT(text, HasSubstr("Counters: unknown.pct is left out"));
+}
+
+TEST_F(Tune, WorksFromTimesIfCountersCannotBeRead) {
+  counters_ = "work.sum";
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_CUPTI=" KLAP_FAKE_CUPTI,
+             "FAKE_CUPTI_FAIL=cuptiRangeProfilerEnable=35"};
+  std::vector<std::string> program = {
+      "sh", "-c", "[ -n \"$KLAP_COUNTERS\" ] && echo . >> " + path("counted") + "; exec \"$@\"", "sh"};
+  program.insert(program.end(), micro_.begin(), micro_.end());
+  const Result result = tune({}, program);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("performance counters cannot be read: "));
+  EXPECT_THAT(result.out, HasSubstr("Models know times and settings only"));
+  EXPECT_THAT(result.out, HasSubstr("ERR_NVGPUCTRPERM"));
+  EXPECT_EQ(read(path("counted")), ".\n") << "one run is enough to know";
+  program[2] = "[ -n \"$KLAP_COUNTERS\" ] && exit 3; exec \"$@\"";
+  EXPECT_THAT(tune({}, program).out, HasSubstr("a run that reads them is wrong: exit code 3 instead of 0"));
+  counters_ = "none";
+  EXPECT_THAT(tune({}, program).out, HasSubstr("performance counters are not read (--counters none)"));
+  counters_ = "work.sum,";
+  EXPECT_EQ(tune({}, program).exit_code, 2);
 }
 
 TEST_F(Tune, SaysBeforeAllRunsThatPicturesHaveNoPlace) {

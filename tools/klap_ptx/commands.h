@@ -80,14 +80,15 @@ void settings(const SettingsOptions& options);
 
 struct TuneOptions {
   std::vector<std::string> command;  // the program and its arguments
-  std::string check;        // shell command that fails if a run was wrong; $1 is what the program printed
-  std::string out;          // config file to write; empty: none
-  std::string library;      // the preload library; empty: the one beside this program
-  uint32_t runs = 3;        // with each setting alone
-  uint32_t samples = 200;   // the most runs with several settings together
-  double seconds = 300;     // after which no setting is begun
-  bool exhaustive = false;  // tries all combinations when the search is over
-  std::string pictures;     // folder for pictures; empty: none
+  std::string check;       // shell command that fails if a run was wrong; $1 is what the program printed
+  std::string out;         // config file to write; empty: none
+  std::string library;     // the preload library; empty: the one beside this program
+  uint32_t runs = 3;       // with each setting alone
+  uint32_t samples = 200;  // the most runs with several settings together
+  double seconds = 300;    // after which no setting is begun
+  std::vector<std::string> counters;  // metrics that runs of their own read; empty: none
+  bool exhaustive = false;            // tries all combinations when the search is over
+  std::string pictures;               // folder for pictures; empty: none
   bool json = false;
 };
 void tune(const TuneOptions& options);

@@ -20,6 +20,7 @@
 #include "jit/data/stage.h"
 #include "klap/version.h"
 #include "klap_ptx/commands.h"
+#include "klap_ptx/tune/counter_metrics.h"
 #include "settings/spelling.h"
 #include "settings/table.h"
 #include "support/error.h"
@@ -215,6 +216,16 @@ void add_tune(CLI::App& app) {
   command.add_option("--seconds", options->seconds, "Time after which no other setting is tried")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  options->counters = default_metrics();
+  command
+      .add_option_function<std::string>(
+          "--counters", [options](const std::string& text) { options->counters = *parse_counters(text); },
+          "Metrics to read as well, by Nsight Compute's names, or none. By default: twelve that GPUs count "
+          "at a time")
+      ->type_name("METRIC,...")
+      ->check([](const std::string& text) {
+        return parse_counters(text) ? "" : "--counters takes names of metrics, separated by commas, or none";
+      });
   command.add_flag("--exhaustive", options->exhaustive,
                    "Then try every other combination, to see what the model has missed");
   command.add_option("--pictures", options->pictures,

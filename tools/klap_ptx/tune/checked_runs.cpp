@@ -1,6 +1,7 @@
 #include "klap_ptx/tune/checked_runs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -90,6 +91,7 @@ Variables CheckedRuns::environment(const Variables& setting) const {
   all["LD_PRELOAD"] = preloaded != nullptr && *preloaded != '\0' ? library_ + ":" + preloaded : library_;
   all.try_emplace("KLAP_GUARD", "off");
   all.try_emplace("KLAP_TUNE", "0");
+  all.try_emplace("KLAP_COUNTERS", "");  // runs that are timed read none
   return all;
 }
 
@@ -112,16 +114,35 @@ Measured CheckedRuns::measure(const Variables& setting, uint32_t runs, const std
       measured.times.clear();
       break;
     }
-    measured.times.push_back(read_statistics());
+    measured.times.push_back(read_times());
   }
   return measured;
 }
 
-ParentTimes CheckedRuns::read_statistics() {
+Counted CheckedRuns::count(const Variables& setting, const std::vector<std::string>& metrics) const {
+  Variables all = setting;
+  all["KLAP_COUNTERS"] = fmt::format("{}", fmt::join(metrics, ","));
+  all["KLAP_COUNT_CHILDREN"] = "0";
+  all["KLAP_STATS"] = file("stats.json");
+  fs::remove(file("stats.json"));
+  if (const std::string problem = run(all).second; !problem.empty())
+    return {{}, {"a run that reads them is wrong: " + problem}};
+  const nlohmann::json counters = statistics().value("counters", nlohmann::json());
+  if (!counters.is_object()) return {{}, {"no launch was counted"}};
+  return {counters["means"].get<ParentCounters>(), counters["problems"].get<std::vector<std::string>>()};
+}
+
+// An empty object if the last run has written none.
+nlohmann::json CheckedRuns::statistics() const {
+  if (!fs::exists(file("stats.json"))) return nlohmann::json::object();
+  nlohmann::json stats = nlohmann::json::parse(read_file(file("stats.json")), nullptr, false);
+  return stats.is_object() ? stats : nlohmann::json::object();
+}
+
+ParentTimes CheckedRuns::read_times() {
   ParentTimes times;
-  if (!fs::exists(file("stats.json"))) return times;
-  const auto stats = nlohmann::json::parse(read_file(file("stats.json")), nullptr, false);
-  if (stats.is_discarded()) return times;
+  nlohmann::json stats = statistics();
+  if (stats.empty()) return times;
   tuned_files_.clear();
   for (const nlohmann::json& module : stats["modules"])
     if (const std::string name = module.value("tuned_file", ""); !name.empty()) tuned_files_.push_back(name);

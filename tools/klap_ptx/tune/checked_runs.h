@@ -4,11 +4,14 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "klap_ptx/commands.h"
 #include "klap_ptx/tune/choice.h"
 #include "klap_ptx/tune/program_run.h"
+#include "klap_ptx/tune/sample_table.h"
 
 namespace klap::tool {
 
@@ -31,6 +34,14 @@ struct Measured {
   std::string problem;  // of the run that was wrong, then there are no times
 };
 
+// Performance counters of each parent, by its mangled name.
+using ParentCounters = std::map<std::string, CounterValues>;
+
+struct Counted {
+  ParentCounters counters;
+  std::vector<std::string> problems;  // why all, or some metrics, are missing
+};
+
 using Variables = std::map<std::string, std::string>;
 
 class CheckedRuns {
@@ -45,6 +56,8 @@ class CheckedRuns {
   void run_first(const RunOutcome& native);
   // So many runs with these variables, which have that name in messages. They end with the first wrong one.
   [[nodiscard]] Measured measure(const Variables& setting, uint32_t runs, const std::string& name);
+  // One run, in which these metrics are read and nothing is timed. A run that is wrong has no counters.
+  [[nodiscard]] Counted count(const Variables& setting, const std::vector<std::string>& metrics) const;
   // One run whose kernels are not timed, with what is wrong with it.
   [[nodiscard]] std::pair<RunOutcome, std::string> run(const Variables& setting) const;
 
@@ -55,7 +68,8 @@ class CheckedRuns {
  private:
   [[nodiscard]] Variables environment(const Variables& setting) const;
   [[nodiscard]] std::string check(const RunOutcome& outcome) const;
-  ParentTimes read_statistics();
+  [[nodiscard]] nlohmann::json statistics() const;
+  ParentTimes read_times();
 
   const TuneOptions& options_;
   const std::string library_;

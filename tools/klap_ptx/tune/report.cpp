@@ -52,6 +52,25 @@ void print_choice(const TuneReport& report, const Choice& choice) {
   }
   print_comparison(report, choice.parent);
   print_findings(report.findings.at(choice.parent));
+  const auto counted = report.counter_findings.find(choice.parent);
+  if (counted != report.counter_findings.end()) print_findings(counted->second);
+}
+
+// Says which performance counters are missing, and why.
+void print_counters(const TuneReport& report) {
+  if (report.options->counters.empty())
+    return fmt::print(
+        "Models know times and settings; performance counters are not read (--counters none)\n");
+  if (report.counter_findings.empty())
+    fmt::print(
+        "Models know times and settings only, as performance counters cannot be read. Nsight Compute "
+        "cannot stand in for CUPTI, because it sees the program as it is natively\n");
+  for (const std::string& problem : report.counter_problems) fmt::print("Counters: {}\n", problem);
+}
+
+json counters_json(const TuneReport& report, const std::string& parent) {
+  const auto found = report.counter_findings.find(parent);
+  return found == report.counter_findings.end() ? json() : to_json(found->second, report.tried);
 }
 
 json comparison_json(const TuneReport& report, const std::string& parent) {
@@ -75,6 +94,7 @@ json kernel_json(const TuneReport& report, const Choice& choice) {
           {"best_ms", choice.best_ms},
           {"settings", values(choice.best, report.tried)},
           {"model", to_json(report.findings.at(choice.parent), report.tried)},
+          {"counters", counters_json(report, choice.parent)},
           {"exhaustive", comparison_json(report, choice.parent)},
           {"pictures", pictures != report.pictures.end() ? json(pictures->second) : json::array()}};
 }
@@ -93,7 +113,7 @@ bool TuneReport::slows_program() const {
 
 void print_report(const TuneReport& report) {
   for (const Choice& choice : report.choices) print_choice(report, choice);
-  if (report.samples != 0) fmt::print("Models know times and settings; performance counters are not read\n");
+  print_counters(report);
   if (!report.pictures.empty()) fmt::print("Pictures of this are in {}\n", report.options->pictures);
   if (!report.has_choice()) return fmt::print("No setting is better, so nothing is written\n");
   fmt::print("The program takes {:.3f} s with these settings, {:.3f} without, {:.3f} natively\n",
@@ -132,6 +152,7 @@ json to_json(const TuneReport& report) {
           {"settings", std::move(settings)},
           {"not_tried", report.not_tried},
           {"samples", report.samples},
+          {"counters", {{"metrics", report.options->counters}, {"problems", report.counter_problems}}},
           {"kernels", std::move(kernels)}};
 }
 

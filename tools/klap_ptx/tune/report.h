@@ -33,6 +33,8 @@ struct TuneReport {
   SettingTimes default_runs;
   std::vector<std::string> kept_in;                          // files that later runs of the program read
   std::map<std::string, Findings> findings;                  // by parent
+  std::map<std::string, Findings> counter_findings;          // by performance counters, by parent
+  std::vector<std::string> counter_problems;                 // why counters, or some of them, are missing
   std::map<std::string, std::vector<std::string>> pictures;  // their files, by parent
 
   [[nodiscard]] bool has_choice() const;

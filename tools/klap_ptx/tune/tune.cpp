@@ -5,6 +5,8 @@
 // with a wrong run is dropped. Settings that change nothing about the program's launches are not tried:
 // `explain` tells beforehand.
 //
+// Each configuration that was timed runs once more, to read performance counters (KLAP_COUNTERS).
+//
 // Each setting is tried alone first. Then several are tried together, as search.h says, and all that are left
 // if asked to. The fastest ones run some more times, and what still saves time then is confirmed beside runs
 // at the default.
@@ -85,6 +87,9 @@ class Tuner {
     // Settings alone tell nothing about each other.
     for (const auto& [parent, search] : report_.searches)
       report_.findings[parent] = find(search.samples(), report_.tried, report_.samples != 0);
+    for (const auto& [parent, counted] : counted_)
+      report_.counter_findings[parent] =
+          find_by_counters(report_.searches.at(parent).samples(), counted, report_.tried);
     const std::vector<Picture> pictures = draw_pictures();
     options_.json ? print_json(to_json(report_)) : print_report(report_);
     for (const Picture& picture : pictures)
@@ -117,6 +122,34 @@ class Tuner {
     for (const ParentTimes& run : defaults.times)
       for (const auto& [parent, ms] : run)
         report_.searches.try_emplace(parent, report_.tried).first->second.measured({}, ms);
+    count({}, all_with({}));
+  }
+
+  // Each kernel with the same configuration.
+  [[nodiscard]] std::vector<Choice> all_with(const Configuration& configuration) const {
+    std::vector<Choice> out;
+    for (const auto& [parent, search] : report_.searches) out.push_back({parent, 0, configuration, 0});
+    return out;
+  }
+
+  // Reads performance counters in a run of its own, in which each of these kernels has its configuration. So
+  // runs with times stay as they are. Where the first one has no counters, none is tried again.
+  void count(const Variables& setting, const std::vector<Choice>& choices) {
+    const auto is_known = [this](const Choice& choice) {
+      const auto of_parent = counted_.find(choice.parent);
+      return of_parent != counted_.end() && of_parent->second.contains(choice.best);
+    };
+    if (!counts_ || std::ranges::all_of(choices, is_known)) return;
+    const Counted found = runs_.count(setting, options_.counters);
+    const bool is_first = counted_.empty();
+    if (is_first) report_.counter_problems = found.problems;
+    if (is_first && found.counters.empty()) {
+      counts_ = false;
+      return say(fmt::format("performance counters cannot be read: {}", fmt::join(found.problems, "; ")));
+    }
+    for (const Choice& choice : choices)
+      if (const auto counters = found.counters.find(choice.parent); counters != found.counters.end())
+        counted_[choice.parent].emplace(choice.best, counters->second);
   }
 
   // Keeps the candidates that change something, and that the user has not set.
@@ -149,6 +182,7 @@ class Tuner {
       const Candidate& candidate = report_.tried[i];
       report_.measured.push_back(runs_.measure(candidate.environment(), options_.runs, candidate.text()));
       for (auto& [parent, search] : report_.searches) note(search, parent, {i}, report_.measured.back());
+      if (!report_.measured.back().times.empty()) count(candidate.environment(), all_with({i}));
       const double left = (elapsed() - first_begin) / static_cast<double>(i + 1) *
                           static_cast<double>(report_.tried.size() - i - 1);
       say(fmt::format("[{}/{}] {}: {:.1f} s, about {:.0f} s to go", i + 1, report_.tried.size(),
@@ -171,9 +205,11 @@ class Tuner {
 
   // Runs in which each of these kernels has a configuration of its own.
   void run_with(const std::vector<Choice>& choices, uint32_t runs, const std::string& name) {
-    const Measured measured = runs_.measure(with(choices), runs, name);
+    const Variables setting = with(choices);
+    const Measured measured = runs_.measure(setting, runs, name);
     for (const Choice& choice : choices)
       note(report_.searches.at(choice.parent), choice.parent, choice.best, measured);
+    if (!measured.times.empty()) count(setting, choices);
   }
 
   using Propose = std::optional<Configuration> (Search::*)();
@@ -345,17 +381,20 @@ class Tuner {
   std::vector<Picture> draw_pictures() {
     std::vector<Picture> all;
     if (options_.pictures.empty()) return all;
-    for (const auto& [parent, found] : report_.findings)
-      for (Picture& picture : draw(parent, found, report_.tried)) {
-        report_.pictures[parent].push_back(fs::path(options_.pictures) / picture.file);
-        all.push_back(std::move(picture));
-      }
+    for (const auto* const findings : {&report_.findings, &report_.counter_findings})
+      for (const auto& [parent, found] : *findings)
+        for (Picture& picture : draw(parent, found, report_.tried)) {
+          report_.pictures[parent].push_back(fs::path(options_.pictures) / picture.file);
+          all.push_back(std::move(picture));
+        }
     return all;
   }
 
   const TuneOptions& options_;
   CheckedRuns runs_;
   TuneReport report_;
+  std::map<std::string, std::map<Configuration, CounterValues>> counted_;  // by parent
+  bool counts_ = !options_.counters.empty();
   const Clock::time_point begin_ = Clock::now();
 };
 
