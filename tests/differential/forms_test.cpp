@@ -120,7 +120,7 @@ const std::vector<Form>& forms() {
         "groups_of_several_sites", "descendants"}},
       {"one child of several parents", {"two_parents", "arguments_differ_by_site"}},
       {"children that update plainly what others read, launched by one thread of a block",
-       {"one_thread_of_row", "one_thread_of_all", "one_thread_by_bounds"}},
+       {"one_thread_of_row", "one_thread_of_row_marks", "one_thread_of_all", "one_thread_by_bounds"}},
       {"the same in blocks of one thread, by every thread", {"one_thread_alone"}},
       {"the same, recursion", {"one_thread_recursive"}},
       {"launches in called functions", {"function_launches", "function_of_two_parents"}},

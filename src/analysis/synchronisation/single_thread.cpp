@@ -7,7 +7,6 @@
 #include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/facts/launch_shape.h"
 #include "analysis/values/guard.h"
-#include "analysis/values/lone_store.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {
@@ -200,9 +199,7 @@ class Guards {
 bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
-  const Guards guards(parent, parent.flow.instructions()[at].block, block);
-  return guards.leave_one_thread() ||
-         (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
+  return Guards(parent, parent.flow.instructions()[at].block, block).leave_one_thread();
 }
 
 bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& site,

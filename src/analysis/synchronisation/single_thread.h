@@ -3,9 +3,10 @@
 // Such launches have no order with those of other threads. So nothing is lost if the NULL stream's order
 // between threads is not kept. The proof uses the comparisons that lead to the launch. They must leave one
 // value to the thread's index in every dimension that a block can have. Programs whose blocks have one
-// dimension compare only that one. The other dimensions must then follow from a store that two threads could
-// only make in a data race (warp_invariant_load.h). Without any comparison such a store shows nothing:
-// threads that all set the same flag are a race, too, and common.
+// dimension compare only that one. Then the proof holds in blocks of one row, which the runtime can check.
+//
+// A plain store to one address before the launch proves nothing. Two threads that store the same value there
+// are no error that a program would show.
 #pragma once
 
 #include "analysis/facts/facts.h"

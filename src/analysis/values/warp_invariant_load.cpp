@@ -118,16 +118,12 @@ std::vector<Passed> passed_before(const ControlFlow& flow) {
 
 }  // namespace
 
-std::vector<bool> nothing_entered(const ControlFlow& flow) {
-  std::vector<bool> out;
-  for (const Passed& passed : passed_before(flow)) out.push_back(passed.same && !passed.entered);
-  return out;
-}
-
 std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
-  std::vector<bool> out = nothing_entered(flow);
-  for (uint32_t i = 0; i < out.size(); ++i)
-    out[i] = out[i] && is_plain_load(flow.module(), *flow.instructions()[i].statement);
+  std::vector<bool> out;
+  for (const Passed& passed : passed_before(flow)) {
+    const Statement& s = *flow.instructions()[out.size()].statement;
+    out.push_back(passed.same && !passed.entered && is_plain_load(flow.module(), s));
+  }
   return out;
 }
 

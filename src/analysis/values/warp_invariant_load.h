@@ -18,9 +18,6 @@
 // The assumption is that the program has no data race on the loaded address; a race has no meaning in PTX.
 // Since programs have races all the same, the answer is used for warps only, never for blocks: a warp that
 // comes together to such a load makes one access of it.
-//
-// The argument also covers a plain store that nothing enters before, at one address for the whole block. Only
-// one thread of the block makes it: two stores would have no order.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +35,5 @@ std::vector<bool> loads_seen_alike(const ControlFlow& flow);
 
 // For each instruction that would be such a load if nothing synchronised before it, the first that does.
 std::vector<std::optional<uint32_t>> entered_before_loads(const ControlFlow& flow);
-
-// For each instruction, whether no other thread's writes can have become ordered before it. Writes that were
-// ordered before all threads' last barrier do not count.
-std::vector<bool> nothing_entered(const ControlFlow& flow);
 
 }  // namespace klap::analysis

@@ -14,6 +14,12 @@ __global__ void grow(int* cells, int n, int by) {
 extern "C" __global__ void first_of_row(int* cells, int n) {
   if (threadIdx.x == 0) grow<<<(n + 63) / 64, 64>>>(cells + blockIdx.x * n, n, 2);
 }
+// All rows' first threads store the same, so the store does not tell one thread from several.
+extern "C" __global__ void first_of_row_marks(int* cells, int n, int* mark) {
+  if (threadIdx.x != 0) return;
+  *mark = n;
+  grow<<<(n + 63) / 64, 64>>>(cells, n, 2);
+}
 extern "C" __global__ void first_of_all(int* cells, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i == 0) grow<<<(n + 63) / 64, 64>>>(cells, n, 4);
@@ -53,6 +59,15 @@ void add(Builder& c, const char* parent, uint32_t grid, const std::vector<Dim3>&
 KLAP_CASE(one_thread_of_row, "children of several rows overlap") {
   add(c, "first_of_row", 3, {{64, 1, 1}, {16, 2, 1}, {1, 1, 1}, {8, 3, 1}}, 2);
   c.rewritten("first_of_row");
+}
+
+KLAP_CASE(one_thread_of_row_marks, "a store before the launch is taken for one thread's") {
+  const auto cells =
+      c.buffer("cells", std::vector<int>(kCells), std::vector<int>(kCells, 2 * (1 + 2 + 32 + 3)));
+  const auto mark = c.buffer("mark", std::vector<int>(1), std::vector<int>{kCells});
+  for (const Dim3& block : std::vector<Dim3>{{64, 1, 1}, {16, 2, 1}, {1, 32, 1}, {8, 1, 3}})
+    c.launch("first_of_row_marks", {1, 1, 1}, block, c.address(cells), kCells, c.address(mark));
+  c.rewritten("first_of_row_marks");
 }
 
 KLAP_CASE(one_thread_of_all, "children of several rows overlap, or one is lost") {
