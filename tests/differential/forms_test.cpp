@@ -45,7 +45,7 @@ const std::vector<Form>& forms() {
        {"ranges_by_shuffles", "ranges_of_reals", "ranges_of_doubles", "ranges_rolled", "ranges_by_tree",
         "ranges_of_threads", "ranges_extrema", "ranges_of_two_sums", "ranges_below_zero", "ranges_from_zero",
         "ranges_by_element", "ranges_unsigned", "ranges_unsigned_counted", "ranges_above_half",
-        "ranges_around", "ranges_around_signed", "ranges_long", "ranges_fresh"}},
+        "ranges_around", "ranges_around_signed", "ranges_around_wider", "ranges_long", "ranges_fresh"}},
       {"the same, which stay one block",
        {"ranges_for_one_size", "ranges_by_place", "ranges_squared", "ranges_to_threads", "ranges_counted",
         "ranges_in_one_array"}},

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "analysis/optimise/early_start.h"
 #include "jit/strategy/strategy_of.h"
@@ -34,12 +35,12 @@ class Generator {
     }
     const Stopwatch watch(&timings_.transform);
     std::vector<std::pair<size_t, Generated>> consumers;  // by unit
-    std::set<std::string> made;
+    std::map<std::string, MadeFrom> made;
     for (size_t i = 0; i < sites.size(); ++i) {
       const PlannedSite& site = sites[i];
       includes(strategy, site, templates[i]);
       const std::string name = strategy.consumer_name(plan_, site);
-      if (name.empty() || consumers_.contains(name) || !made.insert(name).second) continue;
+      if (name.empty() || is_made(name, templates[i], made)) continue;
       transform::LineTables& lines = code(site.child_unit).lines;
       consumers.emplace_back(site.child_unit, strategy.consumer(plan_, site, templates[i], name, lines));
     }
@@ -59,6 +60,21 @@ class Generator {
   GeneratedUnits take() { return std::move(out_); }
 
  private:
+  // The templates of a consumer. They have all that its shape decides as constants, and are compiled once.
+  using MadeFrom = std::pair<const ptx::Module*, const ptx::Module*>;
+
+  // True if there is a consumer of that name already; else it is noted in `made`. Another consumer that had
+  // the same name would run its children in this one.
+  bool is_made(const std::string& name, const SiteTemplates& templates,
+               std::map<std::string, MadeFrom>& made) const {
+    const MadeFrom from = {templates.kernel.get(), templates.join.get()};
+    const auto earlier = consumers_.find(name);
+    const auto [found, is_new] = made.emplace(name, earlier == consumers_.end() ? from : earlier->second);
+    if (found->second != from)
+      throw Error(ErrorCode::Internal, "two consumers of different forms have one name").kernel(name);
+    return earlier != consumers_.end() || !is_new;
+  }
+
   void includes(const Strategy& strategy, const PlannedSite& site, const SiteTemplates& templates) {
     code(site.child_unit).includes(*templates.kernel);
     code(site.parent_unit).includes(*templates.site);
@@ -95,7 +111,7 @@ class Generator {
   Plan& plan_;
   Timings& timings_;
   GeneratedUnits out_;
-  std::set<std::string> consumers_;
+  std::map<std::string, MadeFrom> consumers_;
 };
 
 // The generated kernels, numbered by their units.

@@ -63,9 +63,10 @@ std::string occupancy_tag(const transform::ConsumerShape& shape) {
 std::string optimisations_tag(const transform::ConsumerShape& shape) {
   std::string text = shape.double_buffered ? "" : "_singlebuffer";
   if (shape.preloaded_words != 0) text += "_preloaded";
+  // Parts of a range that is not cut step by the width of the program's block, not by their own.
   if (shape.range)
-    text += fmt::format("_parts{}{}{}", shape.range->elements, shape.range->merges ? "_merged" : "",
-                        shape.range->joined ? "_joined" : "");
+    text += fmt::format("_parts{}of{}{}{}", shape.range->elements, shape.range->program_threads,
+                        shape.range->merges ? "_merged" : "", shape.range->joined ? "_joined" : "");
   if (shape.range && !shape.range->streamed.empty()) text += "_streamed";
   for (const transform::UnrolledCopy& row : shape.loops) text += fmt::format("_unrolled{}", row.iterations);
   return text + occupancy_tag(shape);

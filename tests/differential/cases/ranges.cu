@@ -317,6 +317,11 @@ extern "C" __global__ void ranges_around_parent(const int* x, const int* first, 
   const int t = threadIdx.x;
   sum_around<<<1, 128>>>(x, begin_around(t, first[t]), first[t + 1], sums + t);
 }
+// Another parent launches the same child in blocks of another width. Its parts step by that width.
+extern "C" __global__ void ranges_around_wider_parent(const int* x, const int* first, int* sums) {
+  const int t = threadIdx.x;
+  sum_around<<<1, 256>>>(x, begin_around(t, first[t]), first[t + 1], sums + t);
+}
 // The same beyond the largest number with a sign, in a rolled loop.
 __global__ void sum_around_signed(const int* x, int begin, int end, int* sum) {
   int mine = 0;
@@ -495,6 +500,10 @@ KLAP_CASE(ranges_below_zero, "a range that begins below 0 is cut at the wrong pl
 KLAP_CASE(ranges_around, "a thread wraps around at its first element in a block of another width") {
   summed(c, "ranges_around_parent", kThreads, own,
          [](int t) { return sum_around(begin_of(t), first_of(t + 1), 128, 0); });
+}
+KLAP_CASE(ranges_around_wider, "a child's parts step by the width with which another parent launches it") {
+  summed(c, "ranges_around_wider_parent", kThreads, own,
+         [](int t) { return sum_around(begin_of(t), first_of(t + 1), 256, 0); });
 }
 KLAP_CASE(ranges_around_signed, "a thread wraps around at its first element, below 0") {
   summed(c, "ranges_around_signed_parent", kThreads, own, [](int t) {
