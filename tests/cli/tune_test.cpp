@@ -56,6 +56,10 @@ TEST_F(Tune, WritesAConfigFile) {
   const json report = result.json();
   ASSERT_FALSE(report["kernels"].empty());
   EXPECT_GT(report["kernels"][0]["default_ms"], 0);
+  const json sizes = report["kernels"][0]["child_sizes"];
+  ASSERT_EQ(sizes.size(), 1);
+  EXPECT_EQ(sizes[0]["counted"], "threads");
+  ASSERT_EQ(sizes[0]["sizes"].size(), 1) << "all children are alike";
   EXPECT_EQ(report["kernels"][0]["exhaustive"], nullptr);
   EXPECT_EQ(report["kernels"][0]["pictures"], json::array());
   ASSERT_FALSE(report["settings"].empty()) << "some change how it launches";

@@ -132,6 +132,13 @@ Counted CheckedRuns::count(const Variables& setting, const std::vector<std::stri
   return {counters["means"].get<ParentCounters>(), counters["problems"].get<std::vector<std::string>>()};
 }
 
+std::vector<ChildSizes> CheckedRuns::count_sizes() const {
+  fs::remove(file("stats.json"));
+  const std::string problem = run({{"KLAP_SIZES", "1"}, {"KLAP_STATS", file("stats.json")}}).second;
+  if (!problem.empty()) say("the sizes of children are not known: " + problem);
+  return problem.empty() ? child_sizes(statistics()) : std::vector<ChildSizes>();
+}
+
 // An empty object if the last run has written none.
 nlohmann::json CheckedRuns::statistics() const {
   if (!fs::exists(file("stats.json"))) return nlohmann::json::object();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "klap_ptx/commands.h"
+#include "klap_ptx/tune/child_sizes.h"
 #include "klap_ptx/tune/choice.h"
 #include "klap_ptx/tune/program_run.h"
 #include "klap_ptx/tune/sample_table.h"
@@ -58,6 +59,9 @@ class CheckedRuns {
   [[nodiscard]] Measured measure(const Variables& setting, uint32_t runs, const std::string& name);
   // One run, in which these metrics are read and nothing is timed. A run that is wrong has no counters.
   [[nodiscard]] Counted count(const Variables& setting, const std::vector<std::string>& metrics) const;
+  // The sizes of the children of each parent, from one more run with the default settings. Nothing if that is
+  // wrong.
+  [[nodiscard]] std::vector<ChildSizes> count_sizes() const;
   // One run whose kernels are not timed, with what is wrong with it.
   [[nodiscard]] std::pair<RunOutcome, std::string> run(const Variables& setting) const;
 

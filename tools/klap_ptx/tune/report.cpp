@@ -50,6 +50,8 @@ void print_choice(const TuneReport& report, const Choice& choice) {
     fmt::print(", {:.4f} with {} ({:.0f} % less)\n", choice.best_ms, text(choice.best, report.tried),
                100 * (1 - choice.best_ms / choice.default_ms));
   }
+  for (const ChildSizes& sizes : report.sizes)
+    if (sizes.parent == choice.parent) fmt::print("  {}\n", to_string(sizes));
   print_comparison(report, choice.parent);
   print_findings(report.findings.at(choice.parent));
   const auto counted = report.counter_findings.find(choice.parent);
@@ -73,6 +75,18 @@ json counters_json(const TuneReport& report, const std::string& parent) {
   return found == report.counter_findings.end() ? json() : to_json(found->second, report.tried);
 }
 
+json sizes_json(const TuneReport& report, const std::string& parent) {
+  json out = json::array();
+  for (const ChildSizes& sizes : report.sizes) {
+    if (sizes.parent != parent) continue;
+    json bins = json::array();
+    for (const ChildSizes::Bin& bin : sizes.bins)
+      bins.push_back({{"up_to", bin.up_to ? json(*bin.up_to) : json()}, {"children", bin.children}});
+    out.push_back({{"child", sizes.child}, {"counted", sizes.counted}, {"sizes", std::move(bins)}});
+  }
+  return out;
+}
+
 json comparison_json(const TuneReport& report, const std::string& parent) {
   const auto found = compare(report, parent);
   if (!found) return nullptr;
@@ -93,6 +107,7 @@ json kernel_json(const TuneReport& report, const Choice& choice) {
           {"default_ms", choice.default_ms},
           {"best_ms", choice.best_ms},
           {"settings", values(choice.best, report.tried)},
+          {"child_sizes", sizes_json(report, choice.parent)},
           {"model", to_json(report.findings.at(choice.parent), report.tried)},
           {"counters", counters_json(report, choice.parent)},
           {"exhaustive", comparison_json(report, choice.parent)},

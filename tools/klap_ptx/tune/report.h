@@ -31,6 +31,7 @@ struct TuneReport {
   double native_seconds = 0, seconds = 0;  // of the native run, and of all
   std::vector<double> default_seconds, tuned_seconds;
   SettingTimes default_runs;
+  std::vector<ChildSizes> sizes;                             // in a run at the default
   std::vector<std::string> kept_in;                          // files that later runs of the program read
   std::map<std::string, Findings> findings;                  // by parent
   std::map<std::string, Findings> counter_findings;          // by performance counters, by parent

@@ -122,6 +122,7 @@ class Tuner {
     for (const ParentTimes& run : defaults.times)
       for (const auto& [parent, ms] : run)
         report_.searches.try_emplace(parent, report_.tried).first->second.measured({}, ms);
+    report_.sizes = runs_.count_sizes();
     count({}, all_with({}));
   }
 
