@@ -45,14 +45,6 @@ struct Counter {
 
 size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
-// nvcc writes its own version of PTX. The kernel needs nothing that an older one does not have, and older
-// drivers take only that.
-std::string kernel_text() {
-  std::string text = kKernelFiles[0].text;
-  const size_t version = text.find(".version");
-  return text.replace(version, text.find('\n', version) - version, ".version 7.8");
-}
-
 class ChildSizes {
  public:
   static ChildSizes& instance() {
@@ -96,7 +88,7 @@ class ChildSizes {
     if (!is_new) return counter;
     const RelaxedCapture relaxed;
     CUmodule module = nullptr;
-    CUresult result = driver()->module_load_data(&module, kernel_text().c_str());
+    CUresult result = driver()->module_load_data(&module, count_sizes_ptx().c_str());
     if (result == CUDA_SUCCESS) result = driver()->module_get_function(&counter.kernel, module, kKernel);
     if (result == CUDA_SUCCESS) result = map(counter);
     if (result != CUDA_SUCCESS) {
@@ -145,6 +137,14 @@ class ChildSizes {
 };
 
 }  // namespace
+
+// nvcc writes its own version of PTX. Of the older ones, which older drivers need, 8.3 has all that the
+// kernel uses.
+std::string count_sizes_ptx() {
+  std::string text = kKernelFiles[0].text;
+  const size_t version = text.find(".version");
+  return text.replace(version, text.find('\n', version) - version, ".version 8.3");
+}
 
 void count_sizes(const jit::Variant& variant, const LaunchContext& launch) noexcept {
   if (!config().sizes || config().stats_file.empty()) return;

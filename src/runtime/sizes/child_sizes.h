@@ -7,6 +7,8 @@
 
 #include <cuda.h>
 
+#include <string>
+
 #include "jit/data/variant.h"
 #include "runtime/queues/launch_context.h"
 
@@ -15,6 +17,9 @@ namespace klap::runtime {
 // Enqueues the kernel for each queue of the variant whose records have sizes. The caller holds the context's
 // mutex, and the parent is in the stream. Does nothing if sizes are not asked for.
 void count_sizes(const jit::Variant& variant, const LaunchContext& launch) noexcept;
+
+// The kernel, for every target.
+std::string count_sizes_ptx();
 
 // Called at exit.
 void add_sizes_to_statistics();
