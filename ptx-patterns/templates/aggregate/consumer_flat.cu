@@ -3,8 +3,8 @@
 // The threads of all recorded children that may pass their guard (flat.h) form one sequence. A warp takes an
 // equal contiguous share of it, 32 threads a step. So the tail of one child and the heads of the next ones
 // stand in it together. It searches the record of its first thread once. After that it looks at the prefixes
-// of the next 32 records, a lane each. It runs the whole steps that the record still has. Otherwise every
-// lane finds out among them which record it is in.
+// of the next 32 records, a lane each. It runs the whole steps that the record still has, or the next one
+// where this record ends. Otherwise every lane finds out among them which record it is in.
 //
 // Only children whose threads do not meet or share memory run here: no barriers, no warp operations, no
 // shared memory. Each thread gets the very place in its block and grid that it has natively, so it computes
@@ -139,19 +139,23 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
         const unsigned long long away = first_block(queue->prefix, next) - at;
         if (away < kFar) distance = static_cast<unsigned int>(away);
       }
-      const unsigned int to_next = __shfl_sync(KLAP_ALL_LANES, distance, 0);
+      // So many of them begin here or have no threads, so the last of these is the one to go on with.
+      const unsigned int past = __popc(__ballot_sync(KLAP_ALL_LANES, distance == 0));
+      if (past == 32u) {  // there may be many more
+        record = find_record_as_warp(queue->prefix, records, at);
+        continue;
+      }
+      const unsigned int to_next = __shfl_sync(KLAP_ALL_LANES, distance, past);
       const unsigned int whole = (end - at < to_next ? static_cast<unsigned int>(end - at) : to_next) / 32u;
       if (whole != 0) {
         // Whole steps of one child: most of all, where children are large.
+        record += past;
+        own = record;
         index = at - first_block(queue->prefix, record) + lane;
         steps = whole;
         at += 32u * whole;
       } else {
-        unsigned int known = __shfl_sync(KLAP_ALL_LANES, distance, 31);
-        if (known == 0) {  // 32 records of no threads: there may be many more
-          record = find_record_as_warp(queue->prefix, records, at);
-          continue;
-        }
+        const unsigned int known = __shfl_sync(KLAP_ALL_LANES, distance, 31);
         const unsigned int before = count_up_to(distance, lane);
         own += before;
         // A lane that is not below `known` may be in a record behind those that were examined.
