@@ -25,8 +25,11 @@ constexpr int64_t kThreadsOfBlock = 1024;
 
 // The sources that a value is computed from, through any number of registers.
 struct Sources {
-  bool block = false;  // the block's index
-  bool input = false;  // a parameter, memory, or what a function gave
+  bool block = false;    // the block's index
+  bool input = false;    // a parameter, memory, or what a function gave
+  bool shared = false;   // memory that may be the block's
+  bool ticket = false;   // an atomic operation's result, at one address for all blocks
+  bool elected = false;  // whether such a result is a certain number
 };
 
 class LaunchingBlocks {
@@ -44,7 +47,10 @@ class LaunchingBlocks {
   [[nodiscard]] bool leaves_one(const PassedBranch& passed) const {
     const Statement& branch = at(passed.branch);
     // One entry of a table of labels.
-    if (!passed.when) return sources(reads(passed.branch)).block;
+    if (!passed.when) {
+      const Sources from = sources(reads(passed.branch));
+      return from.block || is_elected(from);
+    }
     return predicate(passed.branch, m_.text(branch.predicate), *passed.when);
   }
 
@@ -53,7 +59,10 @@ class LaunchingBlocks {
     const uint32_t reg = values_.registers.find(reader, name);
     if (reg == VirtualRegisters::kNone) return true;
     const auto writer = values_.reaching.only_definition(reader, reg);
-    if (!writer) return may_leave_one(sources({{reader, reg}}));
+    if (!writer) {
+      const Sources from = sources({{reader, reg}});
+      return may_leave_one(from) || is_elected(from);
+    }
     const Statement& s = at(*writer);
     const auto operand = [&](size_t i) { return m_.compact(s.operands[i]); };
     if (!s.predicated && s.operands.size() == 2 && m_.is(s.head, "not"))
@@ -62,6 +71,7 @@ class LaunchingBlocks {
     if (!s.predicated && s.operands.size() == 3 && both)
       return predicate(*writer, operand(1), value) || predicate(*writer, operand(2), value);
     const Sources from = sources({{reader, reg}});
+    if (is_elected(from) && !has_bound_of_input(*writer, from)) return true;
     if (!from.block) return false;
     const auto compared = comparison(*writer, value);
     if (!compared) return may_leave_one(from);
@@ -70,6 +80,41 @@ class LaunchingBlocks {
   }
 
   static bool may_leave_one(const Sources& from) { return from.block && !from.input; }
+
+  // ---- blocks that are elected ----
+
+  // True if the value may tell a block by the number that it has drawn: the last block of the grid goes on
+  // alone, or the first one that comes. Its threads may tell each other by shared memory.
+  [[nodiscard]] bool is_elected(const Sources& from) const {
+    return from.ticket || (from.shared && elects_somewhere());
+  }
+  [[nodiscard]] bool elects_somewhere() const {
+    if (elects_) return *elects_;
+    elects_ = false;  // until an election is found
+    const auto& instructions = k_.flow.instructions();
+    for (uint32_t i = 0; i < instructions.size() && !*elects_; ++i)
+      if (is_equality_test(at(i))) elects_ = compares_ticket(i);
+    return *elects_;
+  }
+  [[nodiscard]] bool compares_ticket(uint32_t test) const {
+    return sources(reads(test), Elections::Ignored).ticket;
+  }
+
+  [[nodiscard]] bool is_equality_test(const Statement& s) const {
+    return m_.is(s.head, "setp") && (m_.has_modifier(s, ".eq") || m_.has_modifier(s, ".ne"));
+  }
+
+  // True for an order relation with a bound that is not constant, which is taken to let many through. That
+  // does not hold for a bound that an election has decided.
+  [[nodiscard]] bool has_bound_of_input(uint32_t writer, const Sources& from) const {
+    const Statement& s = at(writer);
+    if (!m_.is(s.head, "setp") || is_equality_test(s) || s.operands.size() != 3 || from.elected) return false;
+    return std::ranges::none_of(std::array{1, 2}, [&](size_t i) {
+      const std::string operand = m_.compact(s.operands[i]);
+      return ptx::integer_value(operand.starts_with('-') ? operand.substr(1) : operand) ||
+             k_.data.constant(operand);
+    });
+  }
 
   // `difference relation 0` holds, for integers.
   struct Comparison {
@@ -165,7 +210,8 @@ class LaunchingBlocks {
 
   using Readings = std::vector<std::pair<uint32_t, uint32_t>>;  // instructions and registers
 
-  [[nodiscard]] Sources sources(Readings open) const {
+  enum class Elections : uint8_t { Ignored, Found };
+  [[nodiscard]] Sources sources(Readings open, Elections elections = Elections::Found) const {
     Sources out;
     std::set<std::pair<uint32_t, uint32_t>> seen;
     while (!open.empty()) {
@@ -174,7 +220,11 @@ class LaunchingBlocks {
       if (!seen.insert(reading).second) continue;
       const auto origins = values_.reaching.origins(reading.first, reading.second);
       out.input = out.input || origins.entry;
-      for (const uint32_t definition : origins.definitions) add_definition(out, open, definition);
+      for (const uint32_t definition : origins.definitions) {
+        add_definition(out, open, definition);
+        if (elections == Elections::Found && is_equality_test(at(definition)))
+          out.elected = out.elected || compares_ticket(definition);
+      }
     }
     return out;
   }
@@ -190,14 +240,29 @@ class LaunchingBlocks {
     const Statement& s = at(definition);
     for (const auto& operand : s.operands) out.block = out.block || is_block_register(m_.compact(operand));
     const bool is_input = m_.is(s.head, "call") || ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory;
+    out.shared = out.shared || may_read_shared(s);
+    out.ticket = out.ticket || is_ticket(s, definition);
     // A loaded value counts as input even if its address depends on the block's index.
     if (is_input) out.input = true;
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
   }
 
+  [[nodiscard]] bool may_read_shared(const Statement& s) const {
+    if (!m_.is(s.head, "ld")) return false;
+    return std::ranges::none_of(std::array{".global", ".param", ".const", ".local"},
+                                [&](const char* space) { return m_.has_modifier(s, space); });
+  }
+
+  [[nodiscard]] bool is_ticket(const Statement& s, uint32_t instruction) const {
+    if (!m_.is(s.head, "atom") || s.operands.size() < 2) return false;
+    const auto address = parse_address(m_, s.operands[1]);
+    return address && values_.uniformity.operand(instruction, address->base) == Uniform::Grid;
+  }
+
   const FunctionFacts& k_;
   const Values& values_;
   const ptx::Module& m_;
+  mutable std::optional<bool> elects_;  // once it is known
   bool perhaps_one_ = false;
 };
 

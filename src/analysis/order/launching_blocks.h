@@ -6,6 +6,10 @@
 // block only. Several blocks are assumed in three cases. No branch before the launch asks for the block's
 // index. Or the index is compared with input (`i < n`), for which a grid of several blocks is launched. Or a
 // constant bound lets two blocks through. Every other guard may leave one block.
+//
+// A grid may also elect a block by a number that it draws: the last block that has come to an end, say. So a
+// guard may leave one block, too, if it depends on the result of an atomic operation at one address for the
+// whole grid. An order relation between such a number and input is taken to let several blocks through.
 #pragma once
 
 #include "analysis/facts/facts.h"

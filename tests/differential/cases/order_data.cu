@@ -68,6 +68,34 @@ struct FirstThreadsOfGrid : ParentOfOneGrid<64, 6> {
   }
 #endif
 };
+// Blocks draw numbers, and the block that draws the last one launches alone. Its threads learn so by a vote,
+// or by shared memory.
+struct LastDrawing : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1, kDrawn = 500;
+  KLAP_SHARED static void run_beside(int* cells) { cells[kDrawn] = 64 * 6; }
+};
+struct LastBlockByVote : LastDrawing {
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const bool is_last = atomicAdd(cells + kDrawn, 1) == 64 * 6 - 1;
+    if (__syncthreads_or(is_last)) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+struct LastBlockByFlag : LastDrawing {
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ bool is_last;
+    is_last = false;
+    __syncthreads();
+    if (atomicAdd(cells + kDrawn, 1) == 64 * 6 - 1) is_last = true;
+    __syncthreads();
+    if (is_last) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
 // Many blocks, each with cells of its own: what their children load leads to words of the same block only.
 struct OwnCells : Parent<32, 1, 1, 6> {
   static constexpr int kLaunches = 32, kInOrder = 1;
@@ -239,6 +267,8 @@ ORDER_CELL(order_data_read_only, OneBlockReadsOnly, Adds, "read-only data of one
 ORDER_CELL(order_data_one_of_many_add, OneOfManyBlocks, Adds, "the only block that launches loses updates")
 ORDER_CELL(order_data_first_of_many_add, FirstOfManyBlocks, Adds, "the first block alone loses updates")
 ORDER_CELL(order_data_first_threads_add, FirstThreadsOfGrid, Adds, "the grid's first threads lose updates")
+ORDER_CELL(order_data_last_by_vote_add, LastBlockByVote, Adds, "the last block, which votes, loses updates")
+ORDER_CELL(order_data_last_by_flag_add, LastBlockByFlag, Adds, "the last block, by a flag, loses updates")
 ORDER_CELL(order_data_one_of_many_lock, OneOfManyBlocks, Locks, "the only block that launches finds a lock")
 ORDER_CELL(order_data_own_add, OwnCells, Adds, "blocks with words of their own lose updates")
 ORDER_CELL(order_data_own_tear, OwnCells, Tears, "children of a block share its own scratch words")
