@@ -25,11 +25,11 @@ constexpr int64_t kThreadsOfBlock = 1024;
 
 // The sources that a value is computed from, through any number of registers.
 struct Sources {
-  bool block = false;    // the block's index
   bool input = false;    // a parameter, memory, or what a function gave
   bool shared = false;   // memory that may be the block's
+  bool block = false;    // the block's index
   bool ticket = false;   // an atomic operation's result, at one address for all blocks
-  bool elected = false;  // whether such a result is a certain number
+  bool elected = false;  // a comparison of one of these two that may single out a block
 };
 
 class LaunchingBlocks {
@@ -70,8 +70,8 @@ class LaunchingBlocks {
     const bool both = (m_.is(s.head, "and") && value) || (m_.is(s.head, "or") && !value);
     if (!s.predicated && s.operands.size() == 3 && both)
       return predicate(*writer, operand(1), value) || predicate(*writer, operand(2), value);
-    const Sources from = sources({{reader, reg}});
-    if (is_elected(from) && !has_bound_of_input(*writer, from)) return true;
+    const Sources from = sources({{reader, reg}}), behind = sources(reads(*writer));
+    if (behind.elected || (is_elected(behind) && !has_bound_of_input(s))) return true;
     if (!from.block) return false;
     const auto compared = comparison(*writer, value);
     if (!compared) return may_leave_one(from);
@@ -86,29 +86,50 @@ class LaunchingBlocks {
   // True if the value may tell a block by the number that it has drawn: the last block of the grid goes on
   // alone, or the first one that comes. Its threads may tell each other by shared memory.
   [[nodiscard]] bool is_elected(const Sources& from) const {
-    return from.ticket || (from.shared && elects_somewhere());
-  }
-  [[nodiscard]] bool elects_somewhere() const {
-    if (elects_) return *elects_;
-    elects_ = false;  // until an election is found
-    const auto& instructions = k_.flow.instructions();
-    for (uint32_t i = 0; i < instructions.size() && !*elects_; ++i)
-      if (is_equality_test(at(i))) elects_ = compares_ticket(i);
-    return *elects_;
-  }
-  [[nodiscard]] bool compares_ticket(uint32_t test) const {
-    return sources(reads(test), Elections::Ignored).ticket;
+    return from.ticket || from.elected || (from.shared && shares_election());
   }
 
-  [[nodiscard]] bool is_equality_test(const Statement& s) const {
-    return m_.is(s.head, "setp") && (m_.has_modifier(s, ".eq") || m_.has_modifier(s, ".ne"));
+  // True if what the kernel writes to shared memory may depend on an election.
+  [[nodiscard]] bool shares_election() const {
+    if (!shares_election_) {
+      const auto& instructions = k_.flow.instructions();
+      shares_election_ = false;
+      for (uint32_t i = 0; i < instructions.size() && !*shares_election_; ++i)
+        shares_election_ = may_write_shared(at(i)) && is_elected_at(i);
+    }
+    return *shares_election_;
+  }
+  [[nodiscard]] bool is_elected_at(uint32_t instruction) const {
+    if (sources(reads(instruction)).elected) return true;
+    const auto passed =
+        passed_branches(k_.flow, values_.dominance, k_.flow.instructions()[instruction].block);
+    return std::ranges::any_of(
+        passed, [&](const PassedBranch& branch) { return sources(reads(branch.branch)).elected; });
   }
 
-  // True for an order relation with a bound that is not constant, which is taken to let many through. That
-  // does not hold for a bound that an election has decided.
-  [[nodiscard]] bool has_bound_of_input(uint32_t writer, const Sources& from) const {
-    const Statement& s = at(writer);
-    if (!m_.is(s.head, "setp") || is_equality_test(s) || s.operands.size() != 3 || from.elected) return false;
+  // True for a comparison that may single out a block, by its index or a number that it has drawn. An order
+  // relation with a bound that is not constant is taken to let many through.
+  [[nodiscard]] bool elects(uint32_t test) const {
+    const Statement& s = at(test);
+    if (!m_.is(s.head, "setp") || has_bound_of_input(s)) return false;
+    const Sources from = sources(reads(test), Elections::Ignored);
+    return from.ticket || from.block;
+  }
+  // True if a branch decides over the instruction by such a comparison.
+  [[nodiscard]] bool is_behind_election(uint32_t instruction) const {
+    const uint32_t block = k_.flow.instructions()[instruction].block;
+    for (const PassedBranch& passed : passed_branches(k_.flow, values_.dominance, block)) {
+      for (const auto& [reader, reg] : reads(passed.branch)) {
+        const auto& definitions = values_.reaching.origins(reader, reg).definitions;
+        if (std::ranges::any_of(definitions, [&](uint32_t d) { return elects(d); })) return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] bool has_bound_of_input(const Statement& s) const {
+    if (!m_.is(s.head, "setp") || s.operands.size() != 3 || m_.has_modifier(s, ".eq") ||
+        m_.has_modifier(s, ".ne"))
+      return false;
     return std::ranges::none_of(std::array{1, 2}, [&](size_t i) {
       const std::string operand = m_.compact(s.operands[i]);
       return ptx::integer_value(operand.starts_with('-') ? operand.substr(1) : operand) ||
@@ -153,17 +174,7 @@ class LaunchingBlocks {
 
   // The block's index, or a thread's in the grid, is one number, which may be input.
   static bool is_equality(const Comparison& c) {
-    return c.relation == ".eq" && (!c.difference.known() || has_block_itself(c.difference));
-  }
-  static bool has_block_itself(const Expr& sum) {
-    return std::ranges::any_of(terms_of(sum), [](const Term& term) {
-      return std::ranges::any_of(
-          term.factors, [](const Expr& factor) { return is_block_index(*factor) || is_widened(factor); });
-    });
-  }
-  static bool is_widened(const Expr& factor) {
-    return (factor->kind == ExprKind::ZeroExtend || factor->kind == ExprKind::SignExtend) &&
-           has_block_itself(factor->operands[0]);
+    return c.relation == ".eq" && (!c.difference.known() || any_leaf(c.difference, is_block_index));
   }
 
   // A constant is above the index of a block, or of a thread in the grid, and above those of two blocks.
@@ -220,10 +231,11 @@ class LaunchingBlocks {
       if (!seen.insert(reading).second) continue;
       const auto origins = values_.reaching.origins(reading.first, reading.second);
       out.input = out.input || origins.entry;
+      const bool is_merged = origins.definitions.size() > 1;
       for (const uint32_t definition : origins.definitions) {
         add_definition(out, open, definition);
-        if (elections == Elections::Found && is_equality_test(at(definition)))
-          out.elected = out.elected || compares_ticket(definition);
+        if (elections == Elections::Found)
+          out.elected = out.elected || elects(definition) || (is_merged && is_behind_election(definition));
       }
     }
     return out;
@@ -247,10 +259,15 @@ class LaunchingBlocks {
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
   }
 
-  [[nodiscard]] bool may_read_shared(const Statement& s) const {
-    if (!m_.is(s.head, "ld")) return false;
+  [[nodiscard]] bool may_be_shared(const Statement& s) const {
     return std::ranges::none_of(std::array{".global", ".param", ".const", ".local"},
                                 [&](const char* space) { return m_.has_modifier(s, space); });
+  }
+  [[nodiscard]] bool may_read_shared(const Statement& s) const {
+    return m_.is(s.head, "ld") && may_be_shared(s);
+  }
+  [[nodiscard]] bool may_write_shared(const Statement& s) const {
+    return (m_.is(s.head, "st") || m_.is(s.head, "atom") || m_.is(s.head, "red")) && may_be_shared(s);
   }
 
   [[nodiscard]] bool is_ticket(const Statement& s, uint32_t instruction) const {
@@ -262,7 +279,7 @@ class LaunchingBlocks {
   const FunctionFacts& k_;
   const Values& values_;
   const ptx::Module& m_;
-  mutable std::optional<bool> elects_;  // once it is known
+  mutable std::optional<bool> shares_election_;  // once it is known
   bool perhaps_one_ = false;
 };
 

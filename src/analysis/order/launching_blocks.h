@@ -7,9 +7,11 @@
 // index. Or the index is compared with input (`i < n`), for which a grid of several blocks is launched. Or a
 // constant bound lets two blocks through. Every other guard may leave one block.
 //
-// A grid may also elect a block by a number that it draws: the last block that has come to an end, say. So a
-// guard may leave one block, too, if it depends on the result of an atomic operation at one address for the
-// whole grid. An order relation between such a number and input is taken to let several blocks through.
+// A grid may also elect a block by a number that all blocks draw: the last one that has come to an end, say.
+// So a guard may leave one block, too, if it depends on the result of an atomic operation at one address for
+// the whole grid. It may depend on it by way of other values, and of shared memory. That also holds for a
+// comparison of the block's index which decides a value that a guard asks for. An order relation with a bound
+// that is not constant is taken to let several blocks through.
 #pragma once
 
 #include "analysis/facts/facts.h"

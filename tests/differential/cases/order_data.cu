@@ -96,6 +96,40 @@ struct LastBlockByFlag : LastDrawing {
   }
 #endif
 };
+// One block launches, by a function of its number and by how many of its threads may.
+struct OneByRemainder : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    if (blockIdx.x % 7 == given[2]) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+struct OneByCount : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int threads = blockIdx.x == 3 ? given[2] * 16 : 0;
+    if (static_cast<int>(threadIdx.x) < threads)
+      loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+// Its first thread tells the others by shared memory.
+struct OneByFlag : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ bool is_chosen;
+    if (threadIdx.x == 0) is_chosen = blockIdx.x == given[2];
+    __syncthreads();
+    if (is_chosen) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
 // Many blocks, each with cells of its own: what their children load leads to words of the same block only.
 struct OwnCells : Parent<32, 1, 1, 6> {
   static constexpr int kLaunches = 32, kInOrder = 1;
@@ -267,6 +301,9 @@ ORDER_CELL(order_data_read_only, OneBlockReadsOnly, Adds, "read-only data of one
 ORDER_CELL(order_data_one_of_many_add, OneOfManyBlocks, Adds, "the only block that launches loses updates")
 ORDER_CELL(order_data_first_of_many_add, FirstOfManyBlocks, Adds, "the first block alone loses updates")
 ORDER_CELL(order_data_first_threads_add, FirstThreadsOfGrid, Adds, "the grid's first threads lose updates")
+ORDER_CELL(order_data_one_by_remainder_add, OneByRemainder, Adds, "one block, by a remainder, loses updates")
+ORDER_CELL(order_data_one_by_count_add, OneByCount, Adds, "one block, by a count, loses updates")
+ORDER_CELL(order_data_one_by_flag_add, OneByFlag, Adds, "one block, by a flag, loses updates")
 ORDER_CELL(order_data_last_by_vote_add, LastBlockByVote, Adds, "the last block, which votes, loses updates")
 ORDER_CELL(order_data_last_by_flag_add, LastBlockByFlag, Adds, "the last block, by a flag, loses updates")
 ORDER_CELL(order_data_one_of_many_lock, OneOfManyBlocks, Locks, "the only block that launches finds a lock")
