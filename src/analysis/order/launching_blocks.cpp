@@ -38,6 +38,7 @@ class LaunchingBlocks {
       : k_(parent), values_(parent.values()), m_(parent.module) {
     for (const PassedBranch& passed : passed_branches(k_.flow, values_.dominance, block))
       perhaps_one_ = perhaps_one_ || leaves_one(passed);
+    perhaps_one_ = perhaps_one_ || (is_bounded_below_ && !is_bounded_above_);
   }
   [[nodiscard]] bool perhaps_one() const { return perhaps_one_; }
 
@@ -76,7 +77,9 @@ class LaunchingBlocks {
     const auto compared = comparison(*writer, value);
     if (!compared) return may_leave_one(from);
     if (is_equality(*compared)) return true;
-    return !from.input && !lets_two_blocks_through(*compared);
+    if (!from.input) return !lets_two_blocks_through(*compared);
+    (is_lower_bound(*compared) ? is_bounded_below_ : is_bounded_above_) = true;
+    return false;
   }
 
   static bool may_leave_one(const Sources& from) { return from.block && !from.input; }
@@ -175,6 +178,16 @@ class LaunchingBlocks {
   // The block's index, or a thread's in the grid, is one number, which may be input.
   static bool is_equality(const Comparison& c) {
     return c.relation == ".eq" && (!c.difference.known() || any_leaf(c.difference, is_block_index));
+  }
+
+  // Input is below the index of a block. If nothing is above it, the guard may be for the grid's last block.
+  static bool is_lower_bound(const Comparison& c) {
+    if (!c.difference.known()) return false;
+    const std::vector<Term> terms = terms_of(c.difference);
+    const auto first = std::ranges::find_if(terms, is_first_of_block);
+    if (first == terms.end()) return false;
+    const bool grows = as_signed(first->coefficient, c.difference->bits) > 0;
+    return grows ? c.relation == ".gt" || c.relation == ".ge" : c.relation == ".lt" || c.relation == ".le";
   }
 
   // A constant is above the index of a block, or of a thread in the grid, and above those of two blocks.
@@ -279,7 +292,8 @@ class LaunchingBlocks {
   const FunctionFacts& k_;
   const Values& values_;
   const ptx::Module& m_;
-  mutable std::optional<bool> shares_election_;  // once it is known
+  mutable std::optional<bool> shares_election_;                       // once it is known
+  mutable bool is_bounded_below_ = false, is_bounded_above_ = false;  // the block's index, by input
   bool perhaps_one_ = false;
 };
 

@@ -4,8 +4,9 @@
 // order. A program in which the guards of a launch let one block through has no such conflict, however many
 // blocks its grid has. The launches of that block have an order. Nothing here is a proof that there is one
 // block only. Several blocks are assumed in three cases. No branch before the launch asks for the block's
-// index. Or the index is compared with input (`i < n`), for which a grid of several blocks is launched. Or a
-// constant bound lets two blocks through. Every other guard may leave one block.
+// index. Or the index is below input (`i < n`), for which a grid of several blocks is launched. Or a constant
+// bound lets two blocks through. Every other guard may leave one block: one that only asks for an index above
+// input may be for the last block of the grid.
 //
 // A grid may also elect a block by a number that all blocks draw: the last one that has come to an end, say.
 // So a guard may leave one block, too, if it depends on the result of an atomic operation at one address for

@@ -117,6 +117,16 @@ struct OneByCount : ParentOfOneGrid<64, 6> {
   }
 #endif
 };
+// The last block has the rest of the work.
+struct LastOfManyBlocks : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    if (blockIdx.x > given[2]) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
 // Its first thread tells the others by shared memory.
 struct OneByFlag : ParentOfOneGrid<64, 6> {
   static constexpr int kLaunches = 64, kInOrder = 1;
@@ -303,6 +313,7 @@ ORDER_CELL(order_data_first_of_many_add, FirstOfManyBlocks, Adds, "the first blo
 ORDER_CELL(order_data_first_threads_add, FirstThreadsOfGrid, Adds, "the grid's first threads lose updates")
 ORDER_CELL(order_data_one_by_remainder_add, OneByRemainder, Adds, "one block, by a remainder, loses updates")
 ORDER_CELL(order_data_one_by_count_add, OneByCount, Adds, "one block, by a count, loses updates")
+ORDER_CELL(order_data_last_of_many_add, LastOfManyBlocks, Adds, "the last block alone loses updates")
 ORDER_CELL(order_data_one_by_flag_add, OneByFlag, Adds, "one block, by a flag, loses updates")
 ORDER_CELL(order_data_last_by_vote_add, LastBlockByVote, Adds, "the last block, which votes, loses updates")
 ORDER_CELL(order_data_last_by_flag_add, LastBlockByFlag, Adds, "the last block, by a flag, loses updates")
