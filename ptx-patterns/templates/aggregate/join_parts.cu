@@ -18,6 +18,7 @@
 // value.
 #define KLAP_OPERATION(name, Type, instruction, letter, may_repeat, result)            \
   struct name {                                                                        \
+    typedef Type Total;                                                                \
     static constexpr bool kMayRepeat = may_repeat;                                     \
     static __device__ __forceinline__ Type both(Type a, Type b) { return result; }     \
     static __device__ __forceinline__ void to(unsigned long long* total, Type value) { \
@@ -29,7 +30,6 @@
   };
 KLAP_OPERATION(add_i32, unsigned int, "add.u32", "r", false, a + b)
 KLAP_OPERATION(add_i64, unsigned long long, "add.u64", "l", false, a + b)
-KLAP_OPERATION(add_f32, float, "add.f32", "f", false, a + b)
 KLAP_OPERATION(add_f64, double, "add.f64", "d", false, a + b)
 KLAP_OPERATION(xor_b32, unsigned int, "xor.b32", "r", false, a ^ b)
 KLAP_OPERATION(xor_b64, unsigned long long, "xor.b64", "l", false, a ^ b)
@@ -47,10 +47,22 @@ KLAP_OPERATION(min_s64, long long, "min.s64", "l", true, a < b ? a : b)
 KLAP_OPERATION(max_s64, long long, "max.s64", "l", true, a > b ? a : b)
 #undef KLAP_OPERATION
 
+// An addition of 32 bits in memory takes subnormal numbers for zero, which the child's own additions need not
+// do. Among numbers of 64 bits they are not subnormal.
+struct add_f32 {
+  typedef double Total;
+  static constexpr bool kMayRepeat = false;
+  static __device__ __forceinline__ float both(float a, float b) { return a + b; }
+  static __device__ __forceinline__ void to(unsigned long long* total, float value) {
+    add_f64::to(total, static_cast<double>(value));
+  }
+};
+
 // Extrema of floating-point numbers have no atomic operation, so a total is exchanged until nobody else has
 // changed it in between.
 #define KLAP_EXTREMUM(name, Type, function, Bits, to_bits, from_bits)                           \
   struct name {                                                                                 \
+    typedef Type Total;                                                                         \
     static constexpr bool kMayRepeat = true;                                                    \
     static __device__ __forceinline__ Type both(Type a, Type b) { return function(a, b); }      \
     static __device__ __forceinline__ void to(unsigned long long* total, Type value) {          \
@@ -77,13 +89,13 @@ static __device__ __forceinline__ Value warp_total(Value value) {
   return value;
 }
 
-template <class Value>
+template <class Operation, class Value>
 static __device__ __forceinline__ Value read_total(const unsigned long long* total) {
   union {
     unsigned long long bits;
-    Value value;
+    typename Operation::Total value;
   } word = {load_relaxed(total)};
-  return word.value;
+  return static_cast<Value>(word.value);
 }
 
 // A thread goes on with this.
@@ -145,7 +157,7 @@ extern "C" __device__ KlapJoined __klap_join_parts(unsigned char* record, unsign
   is_last = agree(is_last);
   out.goes_on = is_last ? 1u : 0u;
 #define KLAP_TOTAL(number, type, operation, nothing) \
-  if (is_last) out.sum_##number = share_of<operation>(read_total<type>(totals + number), thread);
+  if (is_last) out.sum_##number = share_of<operation>(read_total<operation, type>(totals + number), thread);
   KLAP_TOTALS
 #undef KLAP_TOTAL
   return out;

@@ -86,6 +86,18 @@ extern "C" __global__ void ranges_of_reals_stored_parent(const float* x, const i
   const int t = threadIdx.x;
   store_sum<float><<<1, 64>>>(x, first[t], first[t + 1], sums + t);
 }
+// Sums of parts are subnormal here, where the sum of all need not be.
+__global__ void store_small_sum(const float* x, int begin, int end, float* sum) {
+  float mine = 0;
+  for (int e = begin + static_cast<int>(threadIdx.x); e < end; e += static_cast<int>(blockDim.x))
+    mine += x[e] * 0x1p-140f;
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) *sum = mine * 0x1p100f * 0x1p40f;
+}
+extern "C" __global__ void ranges_of_small_reals_parent(const float* x, const int* first, float* sums) {
+  const int t = threadIdx.x;
+  store_small_sum<<<1, 64>>>(x, first[t], first[t + 1], sums + t);
+}
 // A mean needs the ends of the whole range, and what is written depends on the sum.
 __global__ void store_mean(const int* x, int begin, int end, int limit, int* mean, int* large) {
   int mine = 0;
@@ -212,6 +224,9 @@ KLAP_CASE(ranges_stored, "a part's sum is stored, and not the child's") {
 }
 KLAP_CASE(ranges_of_reals_stored, "a part's sum of floating-point numbers is stored") {
   stored<float, float>(c, "ranges_of_reals_stored_parent", sum_of);
+}
+KLAP_CASE(ranges_of_small_reals, "sums of parts that are subnormal are taken for zero") {
+  stored<float, float>(c, "ranges_of_small_reals_parent", sum_of);
 }
 
 KLAP_CASE(ranges_weighed, "a part goes on with its own sum, or with another child's memory") {
