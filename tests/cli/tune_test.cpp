@@ -360,6 +360,18 @@ TEST_F(Tune, TriesKernelsAsTheyAreIfRunsAreChecked) {
   EXPECT_FALSE(has_original(tune({"--json"}, micro_).json()));
 }
 
+// A kernel as it is may take far longer than with any setting.
+TEST_F(Tune, GoesOnBehindASlowSetting) {
+  samples_ = "0";
+  is_set_ = {"KLAP_LAUNCHER=auto", "KLAP_THRESHOLD=auto", "KLAP_OPTIMISE=unroll=auto"};
+  std::vector<std::string> program = {"sh", "-c", "[ \"$KLAP_GUARD\" = original ] && sleep 6; exec \"$@\"",
+                                      "sh"};
+  program.insert(program.end(), micro_.begin(), micro_.end());
+  const Result result = tune({"--json", "--seconds", "30", "--check", "grep -q right \"$1\""}, program);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["not_tried"], 0) << result.err;
+}
+
 TEST_F(Tune, SaysWhatIsNotTriedInTime) {
   const Result result = tune({"--seconds", "0.001"}, micro_);
   EXPECT_EQ(result.exit_code, 0);

@@ -113,7 +113,9 @@ class Tuner {
   }
 
   void measure_default() {
+    const double begin = elapsed();
     const Measured defaults = runs_.measure({}, options_.runs, "the default");
+    default_seconds_ = elapsed() - begin;
     if (defaults.times.empty()) wrong_with_library(defaults.problem);
     if (defaults.times.front().empty())
       throw Error(ErrorCode::Unsupported, "the library replaces none of the program's launches")
@@ -173,9 +175,10 @@ class Tuner {
     const double first_begin = elapsed();
     for (size_t i = 0; i < report_.tried.size(); ++i) {
       const double begin = elapsed();
-      // Four more sets of runs confirm the choices and compare the whole program.
-      const double each = i == 0 ? 0 : (begin - first_begin) / static_cast<double>(i);
-      if (begin + 5 * each > options_.seconds) {
+      // Four more sets of runs confirm the choices and compare the whole program. They take about as long as
+      // those at the default, however slow some settings are.
+      const double needed = i == 0 ? 0 : 5 * default_seconds_;
+      if (begin + needed > options_.seconds) {
         report_.not_tried = report_.tried.size() - i;
         report_.tried.resize(i);
         return say(fmt::format("{} settings are not tried: time is up", report_.not_tried));
@@ -396,6 +399,7 @@ class Tuner {
   TuneReport report_;
   std::map<std::string, std::map<Configuration, CounterValues>> counted_;  // by parent
   bool counts_ = !options_.counters.empty();
+  double default_seconds_ = 0;  // of all runs at the default
   const Clock::time_point begin_ = Clock::now();
 };
 
