@@ -91,7 +91,8 @@ Variables CheckedRuns::environment(const Variables& setting) const {
   all["LD_PRELOAD"] = preloaded != nullptr && *preloaded != '\0' ? library_ + ":" + preloaded : library_;
   all.try_emplace("KLAP_GUARD", "off");
   all.try_emplace("KLAP_TUNE", "0");
-  all.try_emplace("KLAP_COUNTERS", "");  // runs that are timed read none
+  all.try_emplace("KLAP_COUNTERS", "");  // runs that are timed read none, and count no sizes
+  all.try_emplace("KLAP_SIZES", "0");
   return all;
 }
 
