@@ -6,7 +6,8 @@
 #ifndef KLAP_CHILD_SIZES_H
 #define KLAP_CHILD_SIZES_H
 
-#define KLAP_SIZE_BITS 17  // the most that a counted child has (flat.h)
+#define KLAP_SIZES_THREADS 256  // of the kernel's block
+#define KLAP_SIZE_BITS 17       // the most that a counted child has (flat.h)
 #define KLAP_BIG_SIZES (KLAP_SIZE_BITS + 1)
 #define KLAP_SIZE_BINS (KLAP_BIG_SIZES + 1)
 

@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr int kThreads = 256, kItems = 4;
+constexpr int kThreads = KLAP_SIZES_THREADS, kItems = 4;
 constexpr unsigned int kTile = kThreads * kItems;
 constexpr int kNoBin = KLAP_SIZE_BINS;  // for threads without a record
 using Histogram = cub::BlockHistogram<unsigned char, kThreads, kItems, KLAP_SIZE_BINS + 1>;

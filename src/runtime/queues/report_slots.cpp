@@ -1,8 +1,5 @@
 #include "runtime/queues/report_slots.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <bit>
 #include <cstdint>
 #include <mutex>
@@ -30,23 +27,8 @@ ReportPages& report_pages() {
   return *pages;
 }
 
-size_t report_page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
-
 // Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/common/report.h).
-size_t report_slots() { return report_page_bytes() / (KLAP_REPORT_WORDS * sizeof(uint64_t)); }
-
-// A page of host memory that the device writes to, perhaps counted into the statistics at exit. The page is
-// mapped for this alone: pinned memory may not be inherited across fork, so it must not share a page with
-// anything. Null when there is no memory.
-void* new_report_page(bool is_in_statistics) {
-  void* const page =
-      mmap(nullptr, report_page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return nullptr;
-  if (!is_in_statistics) return page;
-  const std::lock_guard lock(report_pages().mutex);
-  report_pages().pages.push_back(static_cast<const volatile uint64_t*>(page));
-  return page;
-}
+size_t report_slots() { return host_page_bytes() / (KLAP_REPORT_WORDS * sizeof(uint64_t)); }
 
 bool are_children_counted() { return !config().stats_file.empty() && config().counts_children; }
 
@@ -64,12 +46,12 @@ void add_up(const volatile uint64_t* page) {
 
 }  // namespace
 
+// The page is perhaps counted into the statistics at exit.
 CUresult ReportSlots::map(Page& page, bool is_in_statistics) {
-  void* const words = new_report_page(is_in_statistics);
-  if (!words) return CUDA_ERROR_OUT_OF_MEMORY;
-  page.words = static_cast<volatile uint64_t*>(words);
-  CUresult result = driver()->mem_host_register(words, report_page_bytes(), CU_MEMHOSTREGISTER_DEVICEMAP);
-  if (result == CUDA_SUCCESS) result = driver()->mem_host_get_device_pointer(&page.in_device, words, 0);
+  const CUresult result = map_host_page(page);
+  if (result != CUDA_SUCCESS || !is_in_statistics) return result;
+  const std::lock_guard lock(report_pages().mutex);
+  report_pages().pages.push_back(page.words);
   return result;
 }
 

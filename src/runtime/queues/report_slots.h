@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "runtime/queues/host_page.h"
+
 namespace klap::runtime {
 
 struct ReportSlot {
@@ -40,9 +42,7 @@ class ReportSlots {
 
  private:
   // Slots that were not taken yet.
-  struct Page {
-    volatile uint64_t* words = nullptr;  // as the host sees them
-    CUdeviceptr in_device = 0;           // as kernels see them
+  struct Page : HostPage {
     size_t left = 0;
   };
   static CUresult map(Page& page, bool is_in_statistics);

@@ -1,8 +1,5 @@
 #include "runtime/sizes/child_sizes.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -16,6 +13,7 @@
 #include "runtime/parents/parent_kernel.h"
 #include "runtime/process.h"
 #include "runtime/queues/block_pool.h"
+#include "runtime/queues/host_page.h"
 #include "runtime/stats.h"
 #include "support/boundary.h"
 #include "support/embedded_file.h"
@@ -28,13 +26,9 @@ extern const EmbeddedFile kKernelFiles[];
 namespace {
 
 constexpr char kKernel[] = "klap_count_sizes";
-constexpr unsigned kThreads = 256;  // of a block of that kernel
 
-// A row of words for the children of one queue.
-struct Row {
-  volatile uint64_t* words = nullptr;  // as the host sees them, KLAP_SIZE_BINS
-  CUdeviceptr in_device = 0;           // as the kernel sees them
-};
+// A row of KLAP_SIZE_BINS words in a page, for the children of one queue.
+using Row = HostPage;
 
 // A CUDA context has this for counting.
 struct Counter {
@@ -42,8 +36,6 @@ struct Counter {
   Row next;  // rows that are not used yet
   size_t rows_left = 0;
 };
-
-size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 class ChildSizes {
  public:
@@ -64,7 +56,7 @@ class ChildSizes {
       void* params[] = {&head, &words};
       const CUresult result =
           driver()->launch_kernel(counter.kernel, std::max(1u, launch.context().multiprocessors), 1, 1,
-                                  kThreads, 1, 1, 0, launch.stream(), params, nullptr);
+                                  KLAP_SIZES_THREADS, 1, 1, 0, launch.stream(), params, nullptr);
       if (result != CUDA_SUCCESS) give_up(result);
     }
   }
@@ -98,16 +90,9 @@ class ChildSizes {
     return counter;
   }
 
-  // Host memory that the device writes to. It is a page of its own, because pinned memory may not be
-  // inherited across fork.
   static CUresult map(Counter& counter) {
-    void* const page = mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    counter.next.words = static_cast<volatile uint64_t*>(page);
-    CUresult result = driver()->mem_host_register(page, page_bytes(), CU_MEMHOSTREGISTER_DEVICEMAP);
-    if (result == CUDA_SUCCESS)
-      result = driver()->mem_host_get_device_pointer(&counter.next.in_device, page, 0);
-    if (result == CUDA_SUCCESS) counter.rows_left = page_bytes() / (KLAP_SIZE_BINS * sizeof(uint64_t));
+    const CUresult result = map_host_page(counter.next);
+    if (result == CUDA_SUCCESS) counter.rows_left = host_page_bytes() / (KLAP_SIZE_BINS * sizeof(uint64_t));
     return result;
   }
 
@@ -147,7 +132,7 @@ std::string count_sizes_ptx() {
 }
 
 void count_sizes(const jit::Variant& variant, const LaunchContext& launch) noexcept {
-  if (!config().sizes || config().stats_file.empty()) return;
+  if (!config().sizes) return;
   try_or_report("KLAP_SIZES", "sizes are missing in the statistics",
                 [&] { ChildSizes::instance().count(variant, launch); });
 }
