@@ -11,6 +11,7 @@
 
 #include "settings/spelling.h"
 #include "settings/table.h"
+#include "settings/values.h"
 #include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"

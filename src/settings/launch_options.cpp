@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "settings/table.h"
+#include "settings/values.h"
 #include "support/error.h"
 
 namespace klap::settings {

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "settings/spelling.h"
+#include "settings/values.h"
 
 namespace klap::settings {
 
@@ -363,9 +364,6 @@ constexpr std::array kTable{
             "and wait for earlier links once for all of them."},
 };
 
-// As many blocks as a grid that is aggregated can have.
-constexpr uint32_t kLargestCount = (1U << 24) - 1;
-
 std::string places(const Setting& setting) {
   std::vector<std::string> names;
   if (setting.kind == Kind::Optimisation) return fmt::format("KLAP_OPTIMISE {}", setting.key);
@@ -491,43 +489,6 @@ std::string describe_values(const Setting& setting) {
       return "-name, +name or name=value, separated by commas";
   }
   return "";
-}
-
-bool is_threshold(std::string_view text) {
-  return text == "auto" || text == "off" || parse_number(text, 0, kMostThreads).has_value();
-}
-
-std::optional<bool> parse_boolean(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (lower == "1" || lower == "true" || lower == "yes" || lower == "on") return true;
-  if (lower == "0" || lower == "false" || lower == "no" || lower == "off") return false;
-  return std::nullopt;
-}
-
-std::optional<uint32_t> parse_count(std::string_view text) { return parse_number(text, 2, kLargestCount); }
-
-std::optional<uint32_t> parse_share(std::string_view text) { return parse_number(text, 1, kLargestCount); }
-
-std::optional<uint32_t> parse_threads(std::string_view text) {
-  return text == "auto" ? std::optional(0u) : parse_number(text, 1, kMostThreads);
-}
-
-std::optional<uint32_t> parse_blocks(std::string_view text) {
-  return text == "auto" ? std::optional(0u) : parse_share(text);
-}
-
-std::vector<std::string> parse_metrics(std::string_view text) {
-  const auto is_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
-  std::vector<std::string> names;
-  for (bool is_last = false; !is_last;) {
-    const std::string_view name = text.substr(0, text.find(','));
-    is_last = name.size() == text.size();
-    text.remove_prefix(std::min(text.size(), name.size() + 1));
-    if (name.empty() || !std::ranges::all_of(name, is_of_name)) return {};
-    names.emplace_back(name);
-  }
-  return names;
 }
 
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {

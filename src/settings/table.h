@@ -82,39 +82,11 @@ std::vector<std::string_view> keys(Section section);
 // or 1G".
 std::string describe_values(const Setting& setting);
 
-// A Boolean's value: 1, true, yes, on and 0, false, no, off, whatever their case; nothing for anything else.
-std::optional<bool> parse_boolean(std::string_view text);
-
-// A Size, in bytes.
-using klap::parse_size;
-
-// A Count: how many there are in a group, which has at least two and no more than anything can hold; nothing
-// for anything else.
-std::optional<uint32_t> parse_count(std::string_view text);
-
-// A Share: one part of so many, from 1 on.
-std::optional<uint32_t> parse_share(std::string_view text);
-
-// Threads of a block; 0 for "auto".
-std::optional<uint32_t> parse_threads(std::string_view text);
-
-// Off, auto, or threads from 0 on: whether it is one of these.
-bool is_threshold(std::string_view text);
-
-// Blocks of a grid, from 1 on; 0 for "auto".
-std::optional<uint32_t> parse_blocks(std::string_view text);
-
-// Names of metrics, separated by commas; none for anything else.
-std::vector<std::string> parse_metrics(std::string_view text);
-
 bool is_valid(const Setting& setting, std::string_view value);
 
 // An error for a bad value of `name` (the variable or the key), which suggests the nearest valid value. Empty
 // if the value is valid.
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value);
-
-// The most threads of a block.
-inline constexpr uint32_t kMostThreads = 1024;
 
 // The optimisations that KLAP_OPTIMISE selects, with their values, or an error in its text.
 using Optimisations = std::variant<std::vector<std::pair<const Setting*, std::string>>, Error>;

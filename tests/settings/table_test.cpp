@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "configs.h"
+#include "settings/values.h"
 
 namespace klap::settings {
 namespace {

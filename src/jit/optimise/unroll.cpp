@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "jit/optimise/optimisations.h"
-#include "settings/table.h"
+#include "settings/values.h"
 
 namespace klap::jit {
 namespace {

@@ -14,6 +14,7 @@
 #include "jit/planned/parsed_unit.h"
 #include "settings/config.h"
 #include "settings/table.h"
+#include "settings/values.h"
 
 namespace klap::jit {
 namespace {

@@ -1,6 +1,6 @@
 #include "klap_ptx/tune/counter_metrics.h"
 
-#include "settings/table.h"
+#include "settings/values.h"
 
 namespace klap::tool {
 
