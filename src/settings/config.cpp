@@ -107,18 +107,22 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_LOG_FILE")) config.log_file = anchored(*value);
   if (const auto value = read("KLAP_DUMP_DIR")) config.dump_dir = anchored(*value);
   if (const auto value = read("KLAP_STATS")) config.stats_file = *value == "-" ? "-" : anchored(*value);
+  const auto has_statistics = [&](const char* variable) {
+    if (!config.stats_file.empty()) return true;
+    config.problems.emplace_back(Error(ErrorCode::Config, "what it counts is a part of the statistics")
+                                     .at(variable)
+                                     .fix("name a file for them in KLAP_STATS")
+                                     .what());
+    return false;
+  };
   if (const auto value = read("KLAP_LINKER")) config.linker = *parse_linker(*value);
   if (const auto value = read("KLAP_DEVICE_RUNTIME")) config.device_runtime = *parse_boolean(*value);
   if (const auto value = read("KLAP_COUNT_CHILDREN")) config.counts_children = *parse_boolean(*value);
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
-  if (const auto value = read("KLAP_SIZES")) config.sizes = *parse_boolean(*value);
+  if (const auto value = read("KLAP_SIZES"); value && *parse_boolean(*value))
+    config.sizes = has_statistics("KLAP_SIZES");
   if (const auto value = read("KLAP_GUARD")) config.guard = *parse_guard(*value);
-  if (const auto value = read("KLAP_COUNTERS"); value && config.stats_file.empty()) {
-    config.problems.emplace_back(Error(ErrorCode::Config, "counters are a part of the statistics")
-                                     .at("KLAP_COUNTERS")
-                                     .fix("name a file for them in KLAP_STATS")
-                                     .what());
-  } else if (value) {
+  if (const auto value = read("KLAP_COUNTERS"); value && has_statistics("KLAP_COUNTERS")) {
     config.counters = parse_metrics(*value);
     // To count a launch takes long, which must not pass for the time that it takes.
     if (config.guard != GuardMode::Original) config.guard = GuardMode::Off;

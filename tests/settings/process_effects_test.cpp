@@ -175,6 +175,7 @@ class ProcessEffects : public Effects {
     const nlohmann::json sizes = run({"KLAP_SIZES=1"}).stats["child_sizes"];
     EXPECT_EQ(sizes[0]["parent"], "_Z6parentPii");
     EXPECT_EQ(sizes[0]["sizes"], nlohmann::json::array()) << "the fake device runs nothing";
+    EXPECT_THAT(run({"KLAP_SIZES=1", "KLAP_STATS="}).err, HasSubstr("name a file for them in KLAP_STATS"));
     const Outcome failed = run({"KLAP_SIZES=1", "KLAP_GUARD=off", "FAKE_CUDA_FAIL=cuMemHostRegister_v2=2"});
     EXPECT_THAT(failed.err, HasSubstr("KLAP_SIZES: sizes are missing in the statistics"));
     EXPECT_EQ(failed.stats["launches"]["redirected"]["_Z6parentPii"], 1);
