@@ -111,6 +111,7 @@ namespace klap::runtime {
   X(library_enumerate_kernels, "cuLibraryEnumerateKernels", ListKernels)     \
   X(module_get_function_count, "cuModuleGetFunctionCount", CountFunctions)   \
   X(module_enumerate_functions, "cuModuleEnumerateFunctions", ListFunctions) \
+  X(stream_get_flags, "cuStreamGetFlags", PFN_cuStreamGetFlags_v5050)        \
   X(mem_advise, "cuMemAdvise", PFN_cuMemAdvise_v8000)                        \
   X(mem_prefetch_async, "cuMemPrefetchAsync", PFN_cuMemPrefetchAsync_v8000)
 

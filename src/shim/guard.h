@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "runtime/launch/launch.h"
+#include "runtime/launch/stream_turns.h"
 #include "runtime/parents/handles.h"
 #include "runtime/parents/launch_guard.h"
 #include "runtime/parents/pointers_apart.h"
@@ -62,6 +63,32 @@ CUresult in_place(const char* entry_point, const Work& work, Args... args) {
   return result ? *result : with_room<Member>(entry_point, args...);
 }
 
+// The calling thread's turn in a stream, for a call of the driver's function.
+class Turn {
+ public:
+  explicit Turn(CUstream stream) noexcept : is_taken_(!runtime::nothing_rewritten()) {
+    if (is_taken_) runtime::begin_operation(stream);
+  }
+  ~Turn() {
+    if (is_taken_) runtime::end_operation();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  bool is_taken_;
+};
+
+// A launch in `stream`. If it is the program's own call, that takes its turn in the stream.
+template <auto Member, class Work, class... Args>
+CUresult launch_in_place(const char* entry_point, const Work& work, CUstream stream, Args... args) {
+  std::optional<CUresult> result;
+  act<When::OnceRewritten>(entry_point, [&] { result = work(); });
+  if (result) return *result;
+  const Turn turn(stream);
+  return with_room<Member>(entry_point, args...);
+}
+
 // For calls that take so many bytes of device memory, or fewer. Such calls are where the driver may wait for
 // running kernels anyway, and most programs make some before their first launch. So the kernels that klap_jit
 // needs are loaded there too.
@@ -74,6 +101,13 @@ CUresult allocate(const char* entry_point, uint64_t bytes, Args... args) {
   return with_room<Member>(entry_point, args...);
 }
 
+// For those that do so in a stream.
+template <auto Member, class... Args>
+CUresult allocate_in(const char* entry_point, CUstream stream, uint64_t bytes, Args... args) {
+  const Turn turn(stream);
+  return allocate<Member>(entry_point, bytes, args...);
+}
+
 // Facts about the program's memory end with it, whatever else klap_jit does. Kernels that used it are often
 // done by then, and their times can be read.
 template <auto Member, class... Args>
@@ -84,6 +118,12 @@ CUresult release(Args... args) {
   if (runtime::is_launch_measured())
     act<When::OnceRewritten>("cuMemFree", [] { runtime::collect_measured_launches(); });
   return result;
+}
+
+template <auto Member, class... Args>
+CUresult release_in(CUstream stream, Args... args) {
+  const Turn turn(stream);
+  return release<Member>(args...);
 }
 
 // A module's variables are the program's memory, too.

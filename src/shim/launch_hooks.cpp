@@ -8,10 +8,15 @@ using runtime::Driver;
 using runtime::redirect_launch;
 using shim::after;
 using shim::before;
-using shim::in_place;
+using shim::launch_in_place;
 constexpr auto kOnceRewritten = shim::When::OnceRewritten;
 
 namespace {
+
+CUstream stream_of(const CUlaunchConfig* config, bool per_thread) {
+  const CUstream stream = config ? config->hStream : nullptr;
+  return per_thread ? runtime::per_thread_stream(stream) : stream;
+}
 
 std::optional<CUresult> redirect(const CUlaunchConfig* config, CUfunction function, void** params,
                                  void** extra, bool per_thread) {
@@ -20,7 +25,7 @@ std::optional<CUresult> redirect(const CUlaunchConfig* config, CUfunction functi
                           {config->gridDimX, config->gridDimY, config->gridDimZ},
                           {config->blockDimX, config->blockDimY, config->blockDimZ},
                           config->sharedMemBytes,
-                          per_thread ? runtime::per_thread_stream(config->hStream) : config->hStream,
+                          stream_of(config, per_thread),
                           params,
                           extra,
                           {config->attrs, config->attrs ? config->numAttrs : 0}});
@@ -44,9 +49,9 @@ KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid_x
                             extra,
                             {}});
   };
-  return in_place<&Driver::launch_kernel, kOnceRewritten>("cuLaunchKernel", launch, function, grid_x, grid_y,
-                                                          grid_z, block_x, block_y, block_z, shared_bytes,
-                                                          stream, params, extra);
+  return launch_in_place<&Driver::launch_kernel>("cuLaunchKernel", launch, stream, function, grid_x, grid_y,
+                                                 grid_z, block_x, block_y, block_z, shared_bytes, stream,
+                                                 params, extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y,
@@ -63,23 +68,23 @@ KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned g
                             extra,
                             {}});
   };
-  return in_place<&Driver::launch_kernel_ptsz, kOnceRewritten>("cuLaunchKernel_ptsz", launch, function,
-                                                               grid_x, grid_y, grid_z, block_x, block_y,
-                                                               block_z, shared_bytes, stream, params, extra);
+  return launch_in_place<&Driver::launch_kernel_ptsz>(
+      "cuLaunchKernel_ptsz", launch, runtime::per_thread_stream(stream), function, grid_x, grid_y, grid_z,
+      block_x, block_y, block_z, shared_bytes, stream, params, extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
                                               void** params, void** extra) {
-  return in_place<&Driver::launch_kernel_ex, kOnceRewritten>(
-      "cuLaunchKernelEx", [&] { return redirect(config, function, params, extra, false); }, config, function,
-      params, extra);
+  return launch_in_place<&Driver::launch_kernel_ex>(
+      "cuLaunchKernelEx", [&] { return redirect(config, function, params, extra, false); },
+      stream_of(config, false), config, function, params, extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function,
                                                    void** params, void** extra) {
-  return in_place<&Driver::launch_kernel_ex_ptsz, kOnceRewritten>(
-      "cuLaunchKernelEx_ptsz", [&] { return redirect(config, function, params, extra, true); }, config,
-      function, params, extra);
+  return launch_in_place<&Driver::launch_kernel_ex_ptsz>(
+      "cuLaunchKernelEx_ptsz", [&] { return redirect(config, function, params, extra, true); },
+      stream_of(config, true), config, function, params, extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,

@@ -9,6 +9,7 @@
 #include "shim/guard.h"
 #include "shim/hooks.h"
 #include "shim/libcuda.h"
+#include "shim/operations.h"
 
 // Stands for "answer null" in dlsym.S, where null means "go on".
 extern "C" __attribute__((visibility("hidden"))) char klap_shim_absent;
@@ -30,6 +31,12 @@ void* look_up(const Hook& hook, void* handle, const char* symbol) {
   return in_libcuda(found) && runtime::active() ? hook.function : nullptr;
 }
 
+// Null for "go on", too.
+void* look_up_operation(void* handle, const char* symbol) {
+  void* const found = next_dlsym()(handle, symbol);
+  return found && in_libcuda(found) && runtime::active() ? with_turns(symbol, found) : nullptr;
+}
+
 }  // namespace
 }  // namespace klap::shim
 
@@ -38,10 +45,13 @@ extern "C" __attribute__((visibility("hidden"))) void* klap_shim_lookup(void* ha
   using namespace klap;
   // RTLD_NEXT never means the shim: it comes before every library that can ask. If the program itself asks,
   // the C library finds the exported hook without help.
-  const shim::Hook* const hook = handle == RTLD_NEXT ? nullptr : shim::hook_for_symbol(symbol);
-  if (!hook || is_inside()) return nullptr;
+  if (handle == RTLD_NEXT || is_inside()) return nullptr;
+  const shim::Hook* const hook = shim::hook_for_symbol(symbol);
+  if (!hook && !shim::takes_turns(symbol)) return nullptr;
   void* answer = nullptr;
-  contain("dlsym", "runs unchanged", [&] { answer = shim::look_up(*hook, handle, symbol); });
+  contain("dlsym", "runs unchanged", [&] {
+    answer = hook ? shim::look_up(*hook, handle, symbol) : shim::look_up_operation(handle, symbol);
+  });
   return answer;
 }
 
@@ -50,8 +60,9 @@ namespace {
 
 void replace(const char* symbol, void** function, int version, cuuint64_t flags) {
   if (!symbol || !function || !*function) return;
+  if (!in_libcuda(*function)) return;
   const Hook* const hook = hook_for_request(symbol, version, flags);
-  if (hook && in_libcuda(*function)) *function = hook->function;
+  *function = hook ? hook->function : with_turns(symbol, *function, flags);
 }
 
 }  // namespace

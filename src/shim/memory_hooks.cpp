@@ -9,7 +9,9 @@
 using namespace klap;
 using runtime::Driver;
 using shim::allocate;
+using shim::allocate_in;
 using shim::release;
+using shim::release_in;
 
 namespace {
 
@@ -47,23 +49,25 @@ KLAP_EXPORT CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
-  return allocate<&Driver::mem_alloc_async>("cuMemAllocAsync", bytes, address, bytes, stream);
+  return allocate_in<&Driver::mem_alloc_async>("cuMemAllocAsync", stream, bytes, address, bytes, stream);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream) {
-  return allocate<&Driver::mem_alloc_async_ptsz>("cuMemAllocAsync_ptsz", bytes, address, bytes, stream);
+  return allocate_in<&Driver::mem_alloc_async_ptsz>(
+      "cuMemAllocAsync_ptsz", runtime::per_thread_stream(stream), bytes, address, bytes, stream);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
                                                      CUstream stream) {
-  return allocate<&Driver::mem_alloc_from_pool_async>("cuMemAllocFromPoolAsync", bytes, address, bytes, pool,
-                                                      stream);
+  return allocate_in<&Driver::mem_alloc_from_pool_async>("cuMemAllocFromPoolAsync", stream, bytes, address,
+                                                         bytes, pool, stream);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t bytes,
                                                           CUmemoryPool pool, CUstream stream) {
-  return allocate<&Driver::mem_alloc_from_pool_async_ptsz>("cuMemAllocFromPoolAsync_ptsz", bytes, address,
-                                                           bytes, pool, stream);
+  return allocate_in<&Driver::mem_alloc_from_pool_async_ptsz>("cuMemAllocFromPoolAsync_ptsz",
+                                                              runtime::per_thread_stream(stream), bytes,
+                                                              address, bytes, pool, stream);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
@@ -84,11 +88,11 @@ KLAP_EXPORT CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, s
 KLAP_EXPORT CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) { return release<&Driver::mem_free>(address); }
 
 KLAP_EXPORT CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  return release<&Driver::mem_free_async>(address, stream);
+  return release_in<&Driver::mem_free_async>(stream, address, stream);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
-  return release<&Driver::mem_free_async_ptsz>(address, stream);
+  return release_in<&Driver::mem_free_async_ptsz>(runtime::per_thread_stream(stream), address, stream);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray* array,

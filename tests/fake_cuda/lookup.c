@@ -66,6 +66,9 @@
   X(cuStreamDestroy, "cuStreamDestroy", 2000, 0)                        \
   X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, 0)                     \
   X(cuStreamSynchronize, "cuStreamSynchronize", 2000, 0)                \
+  X(cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", 3020, 0)                 \
+  X(cuEventCreate, "cuEventCreate", 2000, 0)                            \
+  X(cuEventRecord, "cuEventRecord", 2000, 0)                            \
   X(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, 0)          \
   X(cuStreamEndCapture, "cuStreamEndCapture", 10000, 0)
 

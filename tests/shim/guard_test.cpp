@@ -43,7 +43,8 @@ std::string behind_braces(const std::string& text) {
 // A body is the guard's call alone, with its work in front of it or in it.
 bool is_guarded(std::string body) {
   static const std::regex work(R"(^\s*const auto \w+ = \[&\] \{)"),
-      call(R"(^;?\s*return (shim::)?(in_place|before|after|allocate|release|unload)<)");
+      call(
+          R"(^;?\s*return (shim::)?(in_place|launch_in_place|before|after|allocate|allocate_in|release|release_in|unload)<)");
   if (std::regex_search(body, work)) body = behind_braces(body);
   return std::regex_search(body, call);
 }

@@ -92,6 +92,16 @@ TEST_F(LookupTest, DlsymGivesTheHooks) {
   }
 }
 
+// Whatever version the driver has, the program gets something of the shim's that calls that one.
+TEST_F(LookupTest, WhatEnqueuesTakesItsTurn) {
+  for (const std::string query :
+       {"dlsym cuStreamSynchronize", "dlsym cuMemcpyDtoHAsync_v2", "dlsym cuEventRecord",
+        "proc:12000:0 cuStreamSynchronize", "proc:12000:0 cuEventRecord"}) {
+    ASSERT_TRUE(owners_.count(query)) << query << " in:\n" << run_.out;
+    EXPECT_EQ(kShim, owners_[query].object) << query;
+  }
+}
+
 TEST_F(LookupTest, DlsymGivesEverythingElseAsItIs) {
   for (const std::string name : {"cuInit", "cuGetExportTable", "cuMemAlloc"}) {
     expect("dlsym " + name, kDriver, name);

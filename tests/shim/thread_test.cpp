@@ -2,6 +2,7 @@
 // fork() at any time. Each case runs in fresh processes that compile all of it.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "run_program.h"
@@ -75,6 +76,42 @@ TEST(Thread, ForkWhileAnotherCompiles) {
     EXPECT_EQ(0, run.status) << at << " us: " << run.error;
   }
 }
+
+// What other threads enqueue in the same stream comes before a launch or behind it, never between its
+// kernels.
+void expect_whole_launches(const std::string& scenario) {
+  Options options;
+  options.environment = {{"KLAP_GUARD", "off"}};
+  const Outcome run = run_program("launching", {scenario}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  const std::vector<Call> launches = run.launches();
+  const auto is_variant = [](const Call& call) {
+    return call.name() == "cuLaunchKernel" && role(call) == Role::Variant;
+  };
+  const auto first = std::ranges::find_if(launches, is_variant);
+  ASSERT_NE(first, launches.end());
+  const std::string stream = (*first)["stream"];
+  std::string halved;
+  int whole = 0, others = 0;
+  for (const Call& call : run.calls) {
+    if (call["stream"] != stream) continue;
+    const bool is_launch = call.name().starts_with("cuLaunchKernel");
+    if (!halved.empty()) {
+      EXPECT_TRUE(is_launch && role(call) == Role::Consumer) << call.text << "\nbehind " << halved;
+      ++whole;
+      halved.clear();
+    } else if (is_launch && role(call) == Role::Variant) {
+      halved = call.text;
+    } else {
+      ++others;
+    }
+  }
+  EXPECT_EQ(1001, whole);
+  EXPECT_LT(50, others) << "the other threads were busy meanwhile";
+}
+
+TEST(Thread, LaunchesAreWholeInAStreamOfSeveralThreads) { expect_whole_launches("turns"); }
+TEST(Thread, LaunchesAreWholeInTheLegacyStream) { expect_whole_launches("turns_in_legacy_stream"); }
 
 // The library's constructor holds the loader's lock, for which a compilation would wait.
 TEST(Thread, AConstructorThatLoadsRunsUnchanged) {

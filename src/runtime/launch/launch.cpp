@@ -16,6 +16,7 @@
 #include "runtime/launch/launch_params.h"
 #include "runtime/launch/promoted_launch.h"
 #include "runtime/launch/slices.h"
+#include "runtime/launch/stream_turns.h"
 #include "runtime/launch/thread_streams.h"
 #include "runtime/launch/variant_launch.h"
 #include "runtime/launch_reasons.h"
@@ -203,6 +204,10 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
     return leave(*reason);
   }
+  // The parent alone is one operation, as in the program.
+  std::optional<WholeLaunch> whole;
+  if (parent.variant().launcher == jit::Launcher::Host || slices.count() > 1)
+    whole.emplace(launch.stream, context.is_blocking());
   Launch part = launch;
   CountedLaunch counted(parent.name());
   for (uint64_t i = 0; i < slices.count(); ++i) {

@@ -54,6 +54,12 @@ MaybeReason wrong_context(CUstream stream) {
   return nullptr;
 }
 
+bool is_blocking_stream(CUstream stream) {
+  unsigned flags = CU_STREAM_DEFAULT;
+  if (driver()->stream_get_flags) (void)driver()->stream_get_flags(stream, &flags);
+  return (flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
 }  // namespace
 
 CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().total_bytes()) {
@@ -76,6 +82,7 @@ void CudaContext::replace_lazy(const std::vector<uint64_t>& sizes) {
 LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
     : context_(std::move(context)),
       stream_(stream),
+      is_blocking_(is_blocking_stream(stream)),
       unusable_(wrong_context(stream)),
       pooled_memory_(context_->pool, stream),
       launch_memory_(context_->launch_pool, context_->pool, stream) {

@@ -157,6 +157,8 @@ class LaunchContext {
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
   void give_up(const LaunchReason& reason) { unusable_ = &reason; }
 
+  // False for a stream that does not wait for the legacy stream, nor that one for it.
+  [[nodiscard]] bool is_blocking() const { return is_blocking_; }
   // True if so many operations more than the program asked for may be enqueued. They must not block this
   // thread where it natively is not blocked (in_flight.h). The call may wait a moment for that.
   bool may_add(uint64_t operations);
@@ -199,6 +201,7 @@ class LaunchContext {
 
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
+  bool is_blocking_;
   MaybeReason unusable_ = nullptr;
   ReportSlot report_;  // of the stream (templates/common/report.h), none if not asked for
   std::optional<ReportSlot> guard_report_, count_report_;  // that guarded launches report to in its place

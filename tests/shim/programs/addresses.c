@@ -36,6 +36,9 @@ int main(void) {
                                       "cuMemFree_v2",
                                       "cuMemAlloc",
                                       "cuNoSuchFunction",
+                                      "cuStreamSynchronize",
+                                      "cuMemcpyDtoHAsync_v2",
+                                      "cuEventRecord",
                                       "curl_easy_init",
                                       "cuGetProcAddress",
                                       "cuGetProcAddress_v2",
@@ -92,6 +95,8 @@ int main(void) {
   get_v2 get = (get_v2)dlsym(library, "cuGetProcAddress_v2");
   ask(get, "cuInit", 12000, 0);
   ask(get, "cuGetExportTable", 12000, 0);
+  ask(get, "cuStreamSynchronize", 12000, 0);
+  ask(get, "cuEventRecord", 12000, 0);
   ask(get, "cuNoSuchFunction", 12000, 0);
   ask(get, "cuMemAlloc", 2000, 0);
   ask(get, "cuMemAlloc", 3020, 0);

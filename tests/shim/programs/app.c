@@ -278,6 +278,47 @@ static void do_threads(void) {
   for (int i = 0; i < 16; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
 }
 
+/* One thread launches in a stream, and another one enqueues all kinds of things there. In a stream of its own
+ * it may do so at any time. */
+static CUstream shared_stream, own_stream;
+static int launches_are_over;
+
+static void* keep_enqueuing(void* argument) {
+  CUcontext context = argument;
+  CHECK(cu.set_current(context));
+  CUfunction child = kernel_of(load_library(), "child");
+  CUevent event;
+  int word, in_device = 0;
+  void* child_params[] = {&out_param, &n_param, &n_param};
+  CHECK(cu.event_create(&event, 0));
+  while (!__atomic_load_n(&launches_are_over, __ATOMIC_ACQUIRE)) {
+    CHECK(cu.copy_to_host(&word, (CUdeviceptr)&in_device, sizeof word, shared_stream));
+    CHECK(cu.event_record(event, shared_stream));
+    CHECK(cu.launch(child, 2, 1, 1, 64, 1, 1, 0, shared_stream, child_params, NULL));
+    CHECK(cu.launch(child, 2, 1, 1, 64, 1, 1, 0, own_stream, child_params, NULL));
+    CHECK(cu.launch_cooperative(child, 2, 1, 1, 64, 1, 1, 0, shared_stream, child_params));
+    CHECK(cu.stream_synchronize(own_stream));
+  }
+  return NULL;
+}
+
+static void enqueue_beside_launches(unsigned flags, int is_default) {
+  CUcontext context;
+  CHECK(cu.retain(&context, 0));
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  if (!is_default) CHECK(cu.stream_create(&shared_stream, flags));
+  CHECK(cu.stream_create(&own_stream, CU_STREAM_NON_BLOCKING));
+  CHECK(launch(kernel, shared_stream));
+  pthread_t threads[2];
+  for (int i = 0; i < 2; ++i) REQUIRE(pthread_create(&threads[i], NULL, keep_enqueuing, context) == 0);
+  for (int i = 0; i < 1000; ++i) CHECK(launch(kernel, shared_stream));
+  __atomic_store_n(&launches_are_over, 1, __ATOMIC_RELEASE);
+  for (int i = 0; i < 2; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+}
+
+static void do_turns(void) { enqueue_beside_launches(CU_STREAM_NON_BLOCKING, 0); }
+static void do_turns_in_legacy_stream(void) { enqueue_beside_launches(0, 1); }
+
 static void* keep_launching(void* argument) {
   CUcontext context;
   CHECK(cu.retain(&context, 0));
@@ -435,6 +476,8 @@ int main(int argc, char** argv) {
       {"many_streams", do_many_streams},
       {"attributes", do_attributes},
       {"threads", do_threads},
+      {"turns", do_turns},
+      {"turns_in_legacy_stream", do_turns_in_legacy_stream},
       {"small_stack", do_small_stack},
       {"fork", do_fork},
       {"export_table", do_export_table},

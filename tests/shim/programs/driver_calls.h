@@ -64,6 +64,10 @@
   X(mipmapped_array_create, "cuMipmappedArrayCreate", 5000, 0,                                            \
     (CUmipmappedArray*, const CUDA_ARRAY3D_DESCRIPTOR*, unsigned))                                        \
   X(stream_create, "cuStreamCreate", 2000, 0, (CUstream*, unsigned))                                      \
+  X(stream_synchronize, "cuStreamSynchronize", 2000, 0, (CUstream))                                       \
+  X(copy_to_host, "cuMemcpyDtoHAsync", 3020, 0, (void*, CUdeviceptr, size_t, CUstream))                   \
+  X(event_create, "cuEventCreate", 2000, 0, (CUevent*, unsigned))                                         \
+  X(event_record, "cuEventRecord", 2000, 0, (CUevent, CUstream))                                          \
   X(stream_destroy, "cuStreamDestroy", 4000, 0, (CUstream))                                               \
   X(capture_begin, "cuStreamBeginCapture", 10010, 0, (CUstream, CUstreamCaptureMode))                     \
   X(capture_end, "cuStreamEndCapture", 10000, 0, (CUstream, CUgraph*))

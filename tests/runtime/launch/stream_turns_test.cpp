@@ -1,0 +1,166 @@
+// Threads that enqueue at the same time: who waits for whom, and that nobody waits without need or for ever.
+#include "runtime/launch/stream_turns.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <latch>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace klap::runtime {
+namespace {
+
+CUstream stream(uintptr_t number) { return reinterpret_cast<CUstream>(number * 0x1000); }
+
+void in_thread(const std::function<void()>& work) { std::thread(work).join(); }
+
+void operate(CUstream in) {
+  begin_operation(in);
+  end_operation();
+}
+
+// True if an operation of another thread in `in` waits while this one launches in `launch`.
+bool waits_for_launch(CUstream in, CUstream launch, bool is_blocking) {
+  std::atomic<bool> is_over{false}, has_waited{false};
+  std::optional<WholeLaunch> whole(std::in_place, launch, is_blocking);
+  std::thread other([&] {
+    begin_operation(in);
+    has_waited = is_over.load();
+    end_operation();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  is_over = true;
+  whole.reset();
+  other.join();
+  return has_waited;
+}
+
+TEST(StreamTurns, AnOperationWaitsWhereItCouldComeBetween) {
+  EXPECT_TRUE(waits_for_launch(stream(1), stream(1), false));
+  EXPECT_TRUE(waits_for_launch(stream(1), stream(1), true));
+  EXPECT_TRUE(waits_for_launch(nullptr, nullptr, true));
+  EXPECT_TRUE(waits_for_launch(nullptr, CU_STREAM_LEGACY, true));
+  EXPECT_TRUE(waits_for_launch(nullptr, stream(1), true)) << "the legacy stream waits for blocking ones";
+  EXPECT_TRUE(waits_for_launch(stream(1), nullptr, true)) << "and they for it";
+  EXPECT_TRUE(waits_for_launch(CU_STREAM_PER_THREAD, nullptr, true));
+  EXPECT_TRUE(waits_for_launch(nullptr, CU_STREAM_PER_THREAD, true));
+  EXPECT_TRUE(waits_for_launch(kAllStreams, stream(1), false));
+}
+
+TEST(StreamTurns, AnOperationInAnotherStreamDoesNotWait) {
+  EXPECT_FALSE(waits_for_launch(stream(2), stream(1), false));
+  EXPECT_FALSE(waits_for_launch(stream(2), stream(1), true));
+  EXPECT_FALSE(waits_for_launch(nullptr, stream(1), false));
+  EXPECT_FALSE(waits_for_launch(CU_STREAM_PER_THREAD, CU_STREAM_PER_THREAD, true))
+      << "each thread has its own";
+}
+
+TEST(StreamTurns, AThreadDoesNotWaitForItself) {
+  const WholeLaunch whole(stream(1), true);
+  operate(stream(1));
+  before_wait(stream(1));
+}
+
+TEST(StreamTurns, WaitingForAStreamBeginsBehindALaunch) {
+  std::atomic<bool> is_over{false}, has_waited{false};
+  std::optional<WholeLaunch> whole(std::in_place, stream(1), false);
+  in_thread([] { before_wait(stream(2)); });
+  std::thread other([&] {
+    before_wait(stream(1));
+    has_waited = is_over.load();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  is_over = true;
+  whole.reset();
+  other.join();
+  EXPECT_TRUE(has_waited);
+}
+
+TEST(StreamTurns, ALaunchWaitsForACallThatIsUnderWay) {
+  std::atomic<bool> is_done{false};
+  std::latch has_begun(1);
+  std::thread other([&] {
+    begin_operation(stream(1));
+    has_begun.count_down();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    is_done = true;
+    end_operation();
+  });
+  has_begun.wait();
+  const WholeLaunch whole(stream(1), false);
+  EXPECT_TRUE(is_done);
+  other.join();
+}
+
+// The call waits for the GPU, and the GPU for this thread.
+TEST(StreamTurns, ALaunchDoesNotWaitForEver) {
+  std::latch has_begun(1), may_end(1);
+  std::thread other([&] {
+    begin_operation(stream(1));
+    has_begun.count_down();
+    may_end.wait();
+    end_operation();
+  });
+  has_begun.wait();
+  for (int i = 0; i < 1000; ++i) const WholeLaunch whole(stream(1), false);
+  may_end.count_down();
+  other.join();
+}
+
+TEST(StreamTurns, LaunchesInTheLegacyStreamExcludeThoseInBlockingStreams) {
+  std::atomic<int> legacy{0}, blocking{0}, together{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        const bool is_legacy = t == 0;
+        const WholeLaunch whole(is_legacy ? nullptr : stream(t), true);
+        std::atomic<int>& own = is_legacy ? legacy : blocking;
+        ++own;
+        if ((is_legacy ? blocking : legacy) != 0) ++together;
+        --own;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(0, together);
+}
+
+// Launches that follow each other closely do not keep the others, or this would not end.
+TEST(StreamTurns, ManyThreadsInOneStream) {
+  std::atomic<bool> is_half{false}, is_over{false};
+  std::atomic<int> between{0}, operations{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([&] {
+      while (!is_over) {
+        begin_operation(stream(1));
+        if (is_half) ++between;
+        ++operations;
+        end_operation();
+        std::this_thread::yield();
+      }
+    });
+  }
+  for (int i = 0; i < 1000 || operations < 1000; ++i) {
+    const WholeLaunch whole(stream(1), false);
+    is_half = true;
+    is_half = false;
+  }
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(0, between);
+}
+
+// Slots of ended threads are used again.
+TEST(StreamTurns, ThreadsComeAndGo) {
+  for (int i = 0; i < 2000; ++i) in_thread([] { operate(stream(1)); });
+  const WholeLaunch whole(stream(1), false);
+}
+
+}  // namespace
+}  // namespace klap::runtime
