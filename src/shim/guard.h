@@ -89,23 +89,28 @@ CUresult launch_in_place(const char* entry_point, const Work& work, CUstream str
   return with_room<Member>(entry_point, args...);
 }
 
-// For calls that take so many bytes of device memory, or fewer. Such calls are where the driver may wait for
-// running kernels anyway, and most programs make some before their first launch. So the kernels that klap_jit
-// needs are loaded there too.
-template <auto Member, class... Args>
-CUresult allocate(const char* entry_point, uint64_t bytes, Args... args) {
+// Before a call that takes so many bytes of device memory, or fewer. Such calls are where the driver may wait
+// for running kernels anyway, and most programs make some before their first launch. So the kernels that
+// klap_jit needs are loaded there too.
+inline void before_allocation(const char* entry_point, uint64_t bytes) {
   act<When::OnceRewritten>(entry_point, [bytes] {
     runtime::make_kernels_ready();
     runtime::before_allocation(bytes);
   });
+}
+
+template <auto Member, class... Args>
+CUresult allocate(const char* entry_point, uint64_t bytes, Args... args) {
+  before_allocation(entry_point, bytes);
   return with_room<Member>(entry_point, args...);
 }
 
 // For those that do so in a stream.
 template <auto Member, class... Args>
 CUresult allocate_in(const char* entry_point, CUstream stream, uint64_t bytes, Args... args) {
+  before_allocation(entry_point, bytes);
   const Turn turn(stream);
-  return allocate<Member>(entry_point, bytes, args...);
+  return with_room<Member>(entry_point, args...);
 }
 
 // Facts about the program's memory end with it, whatever else klap_jit does. Kernels that used it are often

@@ -55,6 +55,7 @@ MaybeReason wrong_context(CUstream stream) {
 }
 
 bool is_blocking_stream(CUstream stream) {
+  const RelaxedCapture relaxed;
   unsigned flags = CU_STREAM_DEFAULT;
   if (driver()->stream_get_flags) (void)driver()->stream_get_flags(stream, &flags);
   return (flags & CU_STREAM_NON_BLOCKING) == 0;
