@@ -34,11 +34,18 @@ struct Sources {
 
 class LaunchingBlocks {
  public:
-  LaunchingBlocks(const FunctionFacts& parent, uint32_t block)
+  LaunchingBlocks(const FunctionFacts& parent, const Site& site)
       : k_(parent), values_(parent.values()), m_(parent.module) {
+    const uint32_t block = k_.flow.instructions()[k_.flow.index_of(site.get_call)].block;
     for (const PassedBranch& passed : passed_branches(k_.flow, values_.dominance, block))
       perhaps_one_ = perhaps_one_ || leaves_one(passed);
     perhaps_one_ = perhaps_one_ || (is_bounded_below_ && !is_bounded_above_);
+    for (const PassedBranch& way : joined_ways(block)) {
+      is_bounded_below_ = is_bounded_above_ = false;
+      perhaps_one_ = perhaps_one_ || leaves_one(way) || is_bounded_below_;
+    }
+    for (const ptx::Statement* const call : {site.get_call, site.launch_call})
+      perhaps_one_ = perhaps_one_ || has_elected_grid(site, k_.flow.index_of(call));
   }
   [[nodiscard]] bool perhaps_one() const { return perhaps_one_; }
 
@@ -53,6 +60,53 @@ class LaunchingBlocks {
       return from.block || is_elected(from);
     }
     return predicate(passed.branch, m_.text(branch.predicate), *passed.when);
+  }
+
+  // A grid without blocks is refused, so the grid may elect the block of the parent that launches, too. It is
+  // stored in the scope of a call.
+  [[nodiscard]] bool has_elected_grid(const Site& site, uint32_t call) const {
+    const auto& instructions = k_.flow.instructions();
+    if (call == ControlFlow::npos) return false;
+    for (uint32_t i = call; i-- > 0 && instructions[i].scope == instructions[call].scope;) {
+      for (const std::string& extent : site.grid) {
+        const uint32_t reg = values_.registers.find(i, extent);
+        if (reg != VirtualRegisters::kNone && is_elected(sources({{i, reg}}))) return true;
+      }
+    }
+    return false;
+  }
+
+  // The branches that decide over a block of the code without being on all ways to it: `b == 2 || b == 5`.
+  [[nodiscard]] std::vector<PassedBranch> joined_ways(uint32_t block) const {
+    std::vector<PassedBranch> out;
+    const auto& blocks = k_.flow.blocks();
+    for (const BasicBlock& from : blocks) {
+      const bool is_jump = from.end == BlockEnd::Branch;
+      if (!from.conditional || from.successors.size() != (is_jump ? 2U : 1U)) continue;
+      std::vector<uint32_t> leading = from.successors;
+      std::erase_if(leading, [&](uint32_t next) { return !leads_to(next, block); });
+      if (leading.size() != 1) continue;
+      const bool is_on_all_ways =
+          blocks[leading[0]].predecessors.size() == 1 && values_.dominance.dominates(leading[0], block);
+      if (is_on_all_ways) continue;
+      const bool falls_through = blocks[leading[0]].first == from.last;
+      out.emplace_back(from.last - 1, falls_through == at(from.last - 1).predicate_negated);
+    }
+    return out;
+  }
+  // True if control can get there without beginning another iteration of a loop.
+  [[nodiscard]] bool leads_to(uint32_t from, uint32_t to) const {
+    std::set<uint32_t> seen = {from};
+    std::vector<uint32_t> open = {from};
+    while (!open.empty()) {
+      const uint32_t block = open.back();
+      open.pop_back();
+      if (block == to) return true;
+      for (const uint32_t next : k_.flow.blocks()[block].successors) {
+        if (!values_.dominance.dominates(next, block) && seen.insert(next).second) open.push_back(next);
+      }
+    }
+    return false;
   }
 
   // An instruction reads a predicate that had that value.
@@ -75,11 +129,12 @@ class LaunchingBlocks {
     if (behind.elected || (is_elected(behind) && !has_bound_of_input(s))) return true;
     if (!from.block) return false;
     const auto compared = comparison(*writer, value);
-    if (!compared) return may_leave_one(from);
-    if (is_equality(*compared)) return true;
+    if (!compared || is_equality(*compared)) return true;
     if (!from.input) return !lets_two_blocks_through(*compared);
-    (is_lower_bound(*compared) ? is_bounded_below_ : is_bounded_above_) = true;
-    return false;
+    const Bound bound = bound_of(*compared);
+    is_bounded_below_ = is_bounded_below_ || bound == Bound::Lower;
+    is_bounded_above_ = is_bounded_above_ || bound == Bound::Upper;
+    return bound == Bound::None;
   }
 
   static bool may_leave_one(const Sources& from) { return from.block && !from.input; }
@@ -101,6 +156,16 @@ class LaunchingBlocks {
         shares_election_ = may_write_shared(at(i)) && is_elected_at(i);
     }
     return *shares_election_;
+  }
+  // True if it may hold the block's index, or something at a place that depends on it.
+  [[nodiscard]] bool shares_block() const {
+    if (!shares_block_) {
+      const auto& instructions = k_.flow.instructions();
+      shares_block_ = false;  // also for what is stored there again
+      for (uint32_t i = 0; i < instructions.size() && !*shares_block_; ++i)
+        shares_block_ = may_write_shared(at(i)) && sources(reads(i), Elections::Ignored).block;
+    }
+    return *shares_block_;
   }
   [[nodiscard]] bool is_elected_at(uint32_t instruction) const {
     if (sources(reads(instruction)).elected) return true;
@@ -140,10 +205,11 @@ class LaunchingBlocks {
     });
   }
 
-  // `difference relation 0` holds, for integers.
+  // `left relation right` holds, for integers.
   struct Comparison {
-    Expr difference;
+    Expr left, right, difference;
     std::string_view relation;  // ".lt", ".le", ".gt", ".ge", ".eq", ".ne"
+    bool is_unsigned = false;
   };
 
   [[nodiscard]] std::optional<Comparison> comparison(uint32_t setp, bool value) const {
@@ -157,7 +223,8 @@ class LaunchingBlocks {
     const std::string_view relation = relation_of(m_.text(s.modifiers.first), value);
     if (relation.empty()) return std::nullopt;
     const auto read = [&](size_t i) { return values_.symbolic.read(setp, m_.compact(s.operands[i]), bits); };
-    return Comparison{read(1) - read(2), relation};
+    const Expr left = read(1), right = read(2);
+    return Comparison{left, right, left - right, relation, type[1] != 's'};
   }
 
   static std::string_view relation_of(std::string_view compare, bool value) {
@@ -176,18 +243,95 @@ class LaunchingBlocks {
   }
 
   // The block's index, or a thread's in the grid, is one number, which may be input.
-  static bool is_equality(const Comparison& c) {
-    return c.relation == ".eq" && (!c.difference.known() || any_leaf(c.difference, is_block_index));
+  static bool is_equality(const Comparison& c) { return c.relation == ".eq"; }
+
+  // The side on which input bounds the index of the block.
+  enum class Bound : uint8_t { None, Lower, Upper };
+
+  // Input bounds the index if an order relation compares them, and the index grows on one side of it. The
+  // index may be divided, as the place of a tile is. Nothing is known of other functions of it, such as the
+  // bit of a mask or a distance.
+  [[nodiscard]] Bound bound_of(const Comparison& c) const {
+    if (c.relation == ".ne" || !c.difference.known() || has_window(c)) return Bound::None;
+    std::optional<bool> grows, part_grows;
+    for (const Term& term : terms_of(c.difference)) {
+      if (!has_index(term)) continue;
+      if (!std::ranges::all_of(term.factors, [&](const Expr& f) { return is_part(f); })) return Bound::None;
+      const bool is_whole = std::ranges::all_of(term.factors, is_leaf);
+      const bool is_positive = as_signed(term.coefficient, c.difference->bits) > 0;
+      std::optional<bool>& known = is_whole ? grows : part_grows;
+      if (is_whole && known && *known != is_positive) return Bound::None;
+      known = is_positive;
+    }
+    if (!grows) grows = part_grows;
+    if (!grows) return Bound::None;
+    return *grows == (c.relation == ".lt" || c.relation == ".le") ? Bound::Upper : Bound::Lower;
   }
 
-  // Input is below the index of a block. If nothing is above it, the guard may be for the grid's last block.
-  static bool is_lower_bound(const Comparison& c) {
-    if (!c.difference.known()) return false;
-    const std::vector<Term> terms = terms_of(c.difference);
-    const auto first = std::ranges::find_if(terms, is_first_of_block);
-    if (first == terms.end()) return false;
-    const bool grows = as_signed(first->coefficient, c.difference->bits) > 0;
-    return grows ? c.relation == ".gt" || c.relation == ".ge" : c.relation == ".lt" || c.relation == ".le";
+  // `b - first < count`, without signs, bounds the index on both sides.
+  [[nodiscard]] bool has_window(const Comparison& c) const {
+    const auto is_behind_input = [&](const Expr& side) {
+      const std::vector<Term> terms = terms_of(side);
+      const auto is_negative = [&](const Term& t) { return as_signed(t.coefficient, side->bits) < 0; };
+      const auto index = std::ranges::find_if(terms, [&](const Term& t) { return has_index(t); });
+      return index != terms.end() && std::ranges::any_of(terms, [&](const Term& t) {
+               return !t.factors.empty() && !has_index(t) && !is_thread_index(t) &&
+                      is_negative(t) != is_negative(*index);
+             });
+    };
+    return c.is_unsigned && (is_behind_input(c.left) || is_behind_input(c.right));
+  }
+
+  static bool is_leaf(const Expr& e) { return e->operands.empty() && e->terms.empty(); }
+  [[nodiscard]] bool has_index(const Term& term) const {
+    return std::ranges::any_of(term.factors, [&](const Expr& factor) { return takes_index(factor); });
+  }
+  [[nodiscard]] bool takes_index(const Expr& e) const {
+    return any_leaf(e, [&](const ExprNode& leaf) { return is_of_block(leaf); });
+  }
+  // True for a leaf whose value comes from the block's index.
+  [[nodiscard]] bool is_of_block(const ExprNode& leaf) const {
+    if (leaf.kind == ExprKind::Special) return is_block_index(leaf);
+    const auto instruction = static_cast<uint32_t>(leaf.value);
+    if (leaf.kind == ExprKind::Opaque) {
+      Sources from;
+      Readings open;
+      add_definition(from, open, instruction);
+      return from.block || sources(std::move(open)).block;
+    }
+    if (leaf.kind != ExprKind::Merged) return false;
+    const uint32_t reg = values_.registers.find(instruction, leaf.name);
+    return reg == VirtualRegisters::kNone || sources({{instruction, reg}}).block;
+  }
+  // True if the index, or a part of it that grows with it, is all that the expression takes from the block.
+  [[nodiscard]] bool is_part(const Expr& e) const {
+    using enum ExprKind;
+    switch (e->kind) {
+      case Opaque:
+        return !is_of_block(*e) || is_load(static_cast<uint32_t>(e->value));
+      case And:
+        return std::ranges::any_of(e->operands, [](const Expr& o) { return o.as_constant().has_value(); }) &&
+               std::ranges::all_of(e->operands, [&](const Expr& o) { return is_part(o); });
+      case Or:
+      case Xor:
+        return false;
+      case Minimum:
+      case MinimumSigned:
+      case Maximum:
+      case MaximumSigned:
+        if (std::ranges::count_if(e->operands, [&](const Expr& o) { return takes_index(o); }) > 1)
+          return false;
+        break;
+      default:
+        break;
+    }
+    return std::ranges::all_of(e->operands, [&](const Expr& o) { return is_part(o); }) &&
+           std::ranges::all_of(e->terms, [&](const Term& term) {
+             return std::ranges::all_of(term.factors, [&](const Expr& f) { return is_part(f); });
+           });
+  }
+  [[nodiscard]] bool is_load(uint32_t instruction) const {
+    return ptx::opcode_of(m_, at(instruction)).result == ptx::OpcodeResult::Memory;
   }
 
   // A constant is above the index of a block, or of a thread in the grid, and above those of two blocks.
@@ -266,14 +410,15 @@ class LaunchingBlocks {
     for (const auto& operand : s.operands) out.block = out.block || is_block_register(m_.compact(operand));
     const bool is_input = m_.is(s.head, "call") || ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory;
     out.shared = out.shared || may_read_shared(s);
-    out.ticket = out.ticket || is_ticket(s, definition);
+    out.block = out.block || (may_read_shared(s) && shares_block());
+    out.ticket = out.ticket || is_ticket(s, definition) || may_be_drawn_in_call(definition);
     // A loaded value counts as input even if its address depends on the block's index.
     if (is_input) out.input = true;
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
   }
 
   [[nodiscard]] bool may_be_shared(const Statement& s) const {
-    return std::ranges::none_of(std::array{".global", ".param", ".const", ".local"},
+    return std::ranges::none_of(std::array{".global", ".param", ".const"},
                                 [&](const char* space) { return m_.has_modifier(s, space); });
   }
   [[nodiscard]] bool may_read_shared(const Statement& s) const {
@@ -289,10 +434,27 @@ class LaunchingBlocks {
     return address && values_.uniformity.operand(instruction, address->base) == Uniform::Grid;
   }
 
+  // A called function may draw a number as well, and tell the threads of its block.
+  [[nodiscard]] bool may_be_drawn_in_call(uint32_t result) const {
+    const ptx::Statement* const scope = k_.flow.instructions()[result].scope;
+    if (!m_.is(at(result).head, "ld") || !m_.has_modifier(at(result), ".param") ||
+        k_.flow.enclosing(scope) == nullptr)
+      return false;
+    const auto& instructions = k_.flow.instructions();
+    for (uint32_t i = result; i-- > 0 && instructions[i].scope == scope;) {
+      const auto call = parse_call(m_, at(i), k_.data.names());
+      if (!call) continue;
+      const ptx::Function* const callee = call->direct ? m_.find_function(call->callee) : nullptr;
+      return callee != nullptr && k_.calls().contains(*callee) &&
+             k_.calls().closure(*callee).has(EffectKind::Atomic);
+    }
+    return false;
+  }
+
   const FunctionFacts& k_;
   const Values& values_;
   const ptx::Module& m_;
-  mutable std::optional<bool> shares_election_;                       // once it is known
+  mutable std::optional<bool> shares_election_, shares_block_;        // once they are known
   mutable bool is_bounded_below_ = false, is_bounded_above_ = false;  // the block's index, by input
   bool perhaps_one_ = false;
 };
@@ -301,8 +463,7 @@ class LaunchingBlocks {
 
 bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site) {
   if (parent.flow.has_unknown_branch() || !parent.values().dominance.known()) return true;
-  const uint32_t at = parent.flow.index_of(site.get_call);
-  return LaunchingBlocks(parent, parent.flow.instructions()[at].block).perhaps_one();
+  return LaunchingBlocks(parent, site).perhaps_one();
 }
 
 }  // namespace klap::analysis

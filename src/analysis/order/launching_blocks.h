@@ -5,14 +5,20 @@
 // blocks its grid has. The launches of that block have an order. Nothing here is a proof that there is one
 // block only. Several blocks are assumed in three cases. No branch before the launch asks for the block's
 // index. Or the index is below input (`i < n`), for which a grid of several blocks is launched. Or a constant
-// bound lets two blocks through. Every other guard may leave one block: one that only asks for an index above
-// input may be for the last block of the grid.
+// bound lets two blocks through. The index may be divided or clamped there, and it may be counted on in a
+// loop. Every other guard may leave one block. One that only asks for an index above input may be for the
+// last block of the grid. A bit of a mask, a distance or `b - first < count` without signs may name one
+// block, too. That also holds for a guard on one of several ways to the launch (`b == 2 || b == 9`), and for
+// the index in shared memory.
 //
 // A grid may also elect a block by a number that all blocks draw: the last one that has come to an end, say.
 // So a guard may leave one block, too, if it depends on the result of an atomic operation at one address for
-// the whole grid. It may depend on it by way of other values, and of shared memory. That also holds for a
-// comparison of the block's index which decides a value that a guard asks for. An order relation with a bound
-// that is not constant is taken to let several blocks through.
+// the whole grid. It may depend on it by way of other values, of a called function, and of shared memory.
+// That also holds for a comparison of the block's index which decides a value that a guard asks for. An order
+// relation with a bound that is not constant is taken to let several blocks through. The number of the
+// child's blocks is a guard as well, since CUDA refuses a grid of none.
+//
+// A block that only data choose (`if (chosen[b])`) is not seen.
 #pragma once
 
 #include "analysis/facts/facts.h"

@@ -140,6 +140,96 @@ struct OneByFlag : ParentOfOneGrid<64, 6> {
   }
 #endif
 };
+// Input names one block: by a bit, by a distance, and by the beginning of a window.
+struct OneByBit : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    if (given[2] >> blockIdx.x & 1) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+struct OneByDistance : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int block = blockIdx.x;
+    if (abs(block - given[2]) < given[1])
+      loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+struct OneInWindow : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const unsigned first = given[2], count = given[1];
+    if (blockIdx.x - first < count) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+// All blocks come to the launch, and CUDA refuses those of all but one.
+struct OneByGrid : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int blocks = blockIdx.x == given[2] ? 1 : 0;
+    loading_child<Access><<<blocks, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+// Two ways lead to the launch, and one block comes on one of them.
+struct OneByTwoWays : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1, kWay = 500;
+  KLAP_SHARED static void run_beside(int* cells) { cells[kWay] = 1; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    if (blockIdx.x == 4) {
+      if (threadIdx.x == 0) cells[kWay] = 1;
+    } else if (blockIdx.x != given[2] + 50) {
+      return;
+    }
+    loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+// The index of the block comes from shared memory.
+struct OneByCopy : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ int block;
+    if (threadIdx.x == 0) block = blockIdx.x;
+    __syncthreads();
+    if (block == given[2]) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+// A function draws the number and tells it to the warp.
+#ifdef __CUDACC__
+__device__ __noinline__ int drawn_by_warp(int* drawn) {
+  int number = 0;
+  if (threadIdx.x == 0) number = atomicAdd(drawn, 1);
+  return __shfl_sync(0xffffffffU, number, 0);
+}
+#endif
+struct LastBlockByCall : ParentOfOneGrid<32, 6> {
+  static constexpr int kLaunches = 32, kInOrder = 1, kDrawn = 500;
+  KLAP_SHARED static void run_beside(int* cells) { cells[kDrawn] = 6; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    if (drawn_by_warp(cells + kDrawn) == 5)
+      loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
 // Many blocks, each with cells of its own: what their children load leads to words of the same block only.
 struct OwnCells : Parent<32, 1, 1, 6> {
   static constexpr int kLaunches = 32, kInOrder = 1;
@@ -315,6 +405,13 @@ ORDER_CELL(order_data_one_by_remainder_add, OneByRemainder, Adds, "one block, by
 ORDER_CELL(order_data_one_by_count_add, OneByCount, Adds, "one block, by a count, loses updates")
 ORDER_CELL(order_data_last_of_many_add, LastOfManyBlocks, Adds, "the last block alone loses updates")
 ORDER_CELL(order_data_one_by_flag_add, OneByFlag, Adds, "one block, by a flag, loses updates")
+ORDER_CELL(order_data_one_by_bit_add, OneByBit, Adds, "one block, by a bit, loses updates")
+ORDER_CELL(order_data_one_by_distance_add, OneByDistance, Adds, "one block, by a distance, loses updates")
+ORDER_CELL(order_data_one_in_window_add, OneInWindow, Adds, "one block, by a window, loses updates")
+ORDER_CELL(order_data_one_by_grid_add, OneByGrid, Adds, "one block, by its grids, loses updates")
+ORDER_CELL(order_data_one_by_two_ways_add, OneByTwoWays, Adds, "one block, by two ways, loses updates")
+ORDER_CELL(order_data_one_by_copy_add, OneByCopy, Adds, "one block, by a copied index, loses updates")
+ORDER_CELL(order_data_last_by_call_add, LastBlockByCall, Adds, "the last block, by a call, loses updates")
 ORDER_CELL(order_data_last_by_vote_add, LastBlockByVote, Adds, "the last block, which votes, loses updates")
 ORDER_CELL(order_data_last_by_flag_add, LastBlockByFlag, Adds, "the last block, by a flag, loses updates")
 ORDER_CELL(order_data_one_of_many_lock, OneOfManyBlocks, Locks, "the only block that launches finds a lock")
