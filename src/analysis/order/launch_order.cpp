@@ -59,6 +59,7 @@ const char* to_string(Order order) {
 
 void OrderConditions::add(const OrderConditions& other) {
   several_blocks = several_blocks || other.several_blocks;
+  block_limits.insert(other.block_limits.begin(), other.block_limits.end());
   apart.insert(other.apart.begin(), other.apart.end());
   not_negative.insert(other.not_negative.begin(), other.not_negative.end());
 }
@@ -440,19 +441,22 @@ class OrderJudge {
                                                      const Access& y) const {
     if (!x.memory || !y.memory) return std::nullopt;
     // One block alone has no conflict with others.
-    if (may_be_launched_by_one_block(parent_, *first.site) ||
-        may_be_launched_by_one_block(parent_, *second.site))
-      return std::nullopt;
+    std::optional<std::set<BlockLimit>> limits = limits_of_launching_blocks(parent_, *first.site);
+    const auto others = limits_of_launching_blocks(parent_, *second.site);
+    if (!limits || !others) return std::nullopt;
+    limits->insert(others->begin(), others->end());
     if (const auto one = counter(first, x.is->instruction), other = counter(second, y.is->instruction);
         one && other && one->address == other->address && one->operation == other->operation &&
         is_same_for_grid(one->address)) {
       OrderVerdict verdict{Order::Tolerated, "which hands out slots to children of all blocks", {}};
       verdict.conditions.several_blocks = true;
+      verdict.conditions.block_limits = *limits;
       return verdict;
     }
     for (const auto& [child, access] : {std::pair(&first, &x), std::pair(&second, &y)}) {
       if (auto conditions = is_input(*child, *access)) {
         conditions->several_blocks = true;
+        conditions->block_limits = *limits;
         return OrderVerdict{Order::Tolerated, "at an address that the child loads from its input",
                             *conditions};
       }

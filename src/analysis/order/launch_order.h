@@ -33,6 +33,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/order/child_accesses.h"
 #include "analysis/order/host_memory.h"
+#include "analysis/order/launching_blocks.h"
 #include "analysis/order/recursive_group_memory.h"
 
 namespace klap::analysis {
@@ -43,6 +44,7 @@ const char* to_string(Order order);  // "proven", "tolerated", "kept"
 // Conditions that a launch of the parent must meet so that its children may overlap.
 struct OrderConditions {
   bool several_blocks = false;
+  std::set<BlockLimit> block_limits;                  // that let several blocks through
   std::set<std::pair<HostMemory, HostMemory>> apart;  // in different allocations
   std::set<HostNumber> not_negative;
   void add(const OrderConditions& other);

@@ -40,14 +40,17 @@ class LaunchingBlocks {
     for (const PassedBranch& passed : passed_branches(k_.flow, values_.dominance, block))
       perhaps_one_ = perhaps_one_ || leaves_one(passed);
     perhaps_one_ = perhaps_one_ || (is_bounded_below_ && !is_bounded_above_);
+    const std::set<BlockLimit> limits = limits_;  // of all ways
     for (const PassedBranch& way : joined_ways(block)) {
       is_bounded_below_ = is_bounded_above_ = false;
       perhaps_one_ = perhaps_one_ || leaves_one(way) || is_bounded_below_;
     }
+    limits_ = limits;
     for (const ptx::Statement* const call : {site.get_call, site.launch_call})
       perhaps_one_ = perhaps_one_ || has_elected_grid(site, k_.flow.index_of(call));
   }
   [[nodiscard]] bool perhaps_one() const { return perhaps_one_; }
+  [[nodiscard]] const std::set<BlockLimit>& limits() const { return limits_; }
 
  private:
   [[nodiscard]] const Statement& at(uint32_t i) const { return *k_.flow.instructions()[i].statement; }
@@ -134,6 +137,7 @@ class LaunchingBlocks {
     const Bound bound = bound_of(*compared);
     is_bounded_below_ = is_bounded_below_ || bound == Bound::Lower;
     is_bounded_above_ = is_bounded_above_ || bound == Bound::Upper;
+    if (const auto limit = limit_of(*compared); bound == Bound::Upper && limit) limits_.insert(*limit);
     return bound == Bound::None;
   }
 
@@ -266,6 +270,69 @@ class LaunchingBlocks {
     if (!grows) grows = part_grows;
     if (!grows) return Bound::None;
     return *grows == (c.relation == ".lt" || c.relation == ".le") ? Bound::Upper : Bound::Lower;
+  }
+
+  // ---- limits that the host can check ----
+
+  // `index - number + constant`, of which each part is there at most once. The index is that of a block times
+  // the step, or times the block's size where the step is 0.
+  struct Difference {
+    std::optional<uint32_t> block_axis, thread_axis;
+    uint32_t step = 0;
+    std::optional<HostNumber> number;
+    bool is_signed = false;
+    int64_t constant = 0;
+  };
+
+  static std::optional<BlockLimit> limit_of(const Comparison& c) {
+    Difference found;
+    found.is_signed = !c.is_unsigned;
+    const bool is_less = c.relation == ".lt" || c.relation == ".le";
+    if (!add_terms(found, c.difference, is_less ? 1 : -1)) return std::nullopt;
+    if (!found.block_axis || !found.number) return std::nullopt;
+    if (found.thread_axis && found.thread_axis != found.block_axis) return std::nullopt;
+    const bool is_inclusive = c.relation == ".le" || c.relation == ".ge";
+    return BlockLimit{*found.block_axis, found.step, *found.number, found.is_signed,
+                      (is_inclusive ? 1 : 0) - found.constant};
+  }
+  static bool add_terms(Difference& out, const Expr& e, int64_t sign) {
+    return std::ranges::all_of(terms_of(e), [&](const Term& term) {
+      const int64_t coefficient = sign * as_signed(term.coefficient, e->bits);
+      if (term.factors.empty()) out.constant += coefficient;
+      if (term.factors.empty()) return true;
+      const Expr& factor = term.factors[0];
+      const bool is_one = term.factors.size() == 1 && (coefficient == 1 || coefficient == -1);
+      if (is_one && coefficient == -1 && factor->kind == ExprKind::Parameter) return add_number(out, *factor);
+      if (is_one && is_widened(factor)) {
+        out.is_signed = factor->kind == ExprKind::SignExtend;
+        return add_terms(out, factor->operands[0], coefficient);
+      }
+      return add_index(out, term, coefficient);
+    });
+  }
+  static bool is_widened(const Expr& e) {
+    return e->kind == ExprKind::ZeroExtend || e->kind == ExprKind::SignExtend;
+  }
+  static bool add_number(Difference& out, const ExprNode& parameter) {
+    if (out.number) return false;
+    out.number = HostNumber{static_cast<uint32_t>(parameter.value), parameter.bits / 8};
+    return true;
+  }
+  static bool add_index(Difference& out, Term term, int64_t coefficient) {
+    for (Expr& factor : term.factors) {
+      if (is_widened(factor)) factor = factor->operands[0];
+    }
+    const bool is_thread = is_thread_index(term);
+    if (!is_thread && !is_first_of_block(term)) return false;
+    const bool has_extent = term.factors.size() == 2;
+    const bool is_step = !is_thread && !has_extent && coefficient > 0 && coefficient <= kThreadsOfBlock;
+    const auto is_index = [](const Expr& f) { return !f->name.starts_with("ntid."); };
+    const auto index = std::ranges::find_if(term.factors, is_index);
+    std::optional<uint32_t>& axis = is_thread ? out.thread_axis : out.block_axis;
+    if (axis || !(coefficient == 1 || is_step)) return false;
+    axis = static_cast<uint32_t>((*index)->name.back() - 'x');
+    if (is_step) out.step = static_cast<uint32_t>(coefficient);
+    return true;
   }
 
   // `b - first < count`, without signs, bounds the index on both sides.
@@ -457,13 +524,17 @@ class LaunchingBlocks {
   mutable std::optional<bool> shares_election_, shares_block_;        // once they are known
   mutable bool is_bounded_below_ = false, is_bounded_above_ = false;  // the block's index, by input
   bool perhaps_one_ = false;
+  mutable std::set<BlockLimit> limits_;
 };
 
 }  // namespace
 
-bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site) {
-  if (parent.flow.has_unknown_branch() || !parent.values().dominance.known()) return true;
-  return LaunchingBlocks(parent, site).perhaps_one();
+std::optional<std::set<BlockLimit>> limits_of_launching_blocks(const FunctionFacts& parent,
+                                                               const Site& site) {
+  if (parent.flow.has_unknown_branch() || !parent.values().dominance.known()) return std::nullopt;
+  const LaunchingBlocks blocks(parent, site);
+  if (blocks.perhaps_one()) return std::nullopt;
+  return blocks.limits();
 }
 
 }  // namespace klap::analysis

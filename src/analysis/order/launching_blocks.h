@@ -6,10 +6,11 @@
 // block only. Several blocks are assumed in three cases. No branch before the launch asks for the block's
 // index. Or the index is below input (`i < n`), for which a grid of several blocks is launched. Or a constant
 // bound lets two blocks through. The index may be divided or clamped there, and it may be counted on in a
-// loop. Every other guard may leave one block. One that only asks for an index above input may be for the
-// last block of the grid. A bit of a mask, a distance or `b - first < count` without signs may name one
-// block, too. That also holds for a guard on one of several ways to the launch (`b == 2 || b == 9`), and for
-// the index in shared memory.
+// loop. Input may still leave one block in the launch at hand, so the host compares it with the block's size
+// where it is a parameter. Every other guard may leave one block. One that only asks for an index above input
+// may be for the last block of the grid. A bit of a mask, a distance or `b - first < count` without signs may
+// name one block, too. That also holds for a guard on one of several ways to the launch (`b == 2 || b == 9`),
+// and for the index in shared memory.
 //
 // A grid may also elect a block by a number that all blocks draw: the last one that has come to an end, say.
 // So a guard may leave one block, too, if it depends on the result of an atomic operation at one address for
@@ -21,11 +22,28 @@
 // A block that only data choose (`if (chosen[b])`) is not seen.
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <set>
+
 #include "analysis/facts/facts.h"
+#include "analysis/order/host_memory.h"
 
 namespace klap::analysis {
 
-// `site` is a site of the parent.
-bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site);
+// A guard that the host can check: along an axis of the grid, the index of the block times the step is below
+// a number that it passes, plus a constant. A step of 0 stands for the block's size.
+struct BlockLimit {
+  uint32_t axis = 0, step = 0;
+  HostNumber number;
+  bool is_signed = false;
+  int64_t more = 0;
+  auto operator<=>(const BlockLimit&) const = default;
+};
+
+// The limits under which several blocks launch at `site`, a site of the parent; nothing if one block may be
+// all that does so.
+std::optional<std::set<BlockLimit>> limits_of_launching_blocks(const FunctionFacts& parent, const Site& site);
 
 }  // namespace klap::analysis

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 16;
+constexpr uint32_t kFormat = 17;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -106,6 +106,13 @@ void fields(Archive& archive, N& number) {
   archive(offset), archive(bytes), archive(is_signed);
 }
 
+template <typename Archive, typename L>
+requires std::same_as<std::remove_const_t<L>, BlockLimit>
+void fields(Archive& archive, L& limit) {
+  auto& [axis, step, number, more] = limit;
+  archive(axis), archive(step), fields(archive, number), archive(more);
+}
+
 template <typename Archive, typename P>
 requires std::same_as<std::remove_const_t<P>, ParameterProduct>
 void fields(Archive& archive, P& product) {
@@ -190,14 +197,14 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, buffer, block, grid, several_blocks, apart, not_negative, param_offsets,
-         param_sizes, may_refuse, kept_records, fixed_launches, words_without_effect, unread, in_slices,
-         consumers_await, parent_waits, promoted, pool, concurrency] = variant;
+         queues, pool_bytes, buffer, block, grid, several_blocks, block_limits, apart, not_negative,
+         param_offsets, param_sizes, may_refuse, kept_records, fixed_launches, words_without_effect, unread,
+         in_slices, consumers_await, parent_waits, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
-  archive(several_blocks), archive(apart), archive(not_negative), archive(param_offsets),
-      archive(param_sizes);
+  archive(several_blocks), archive(block_limits), archive(apart), archive(not_negative),
+      archive(param_offsets), archive(param_sizes);
   archive(may_refuse), archive(kept_records), archive(fixed_launches), archive(words_without_effect),
       archive(unread);
   archive(buffer), archive(in_slices), archive(consumers_await), archive(parent_waits);

@@ -101,6 +101,13 @@ struct ParameterNumber {
   bool is_signed = false;
   auto operator<=>(const ParameterNumber&) const = default;
 };
+// Along an axis, the index of a block that launches, times the step, is below a number, plus a constant. A
+// step of 0 stands for the block's size.
+struct BlockLimit {
+  uint32_t axis = 0, step = 0;
+  ParameterNumber number;
+  uint64_t more = 0;  // modulo 2^64
+};
 // A product of numbers, modulo 2^64; without any a constant.
 struct ParameterProduct {
   uint64_t coefficient = 0;
@@ -147,6 +154,7 @@ struct Variant {
   // (analysis/order/launch_order.h).
   std::array<uint32_t, 3> block{}, grid{};
   bool several_blocks = false;
+  std::vector<BlockLimit> block_limits{};  // of those several
   std::vector<MemoryPair> apart{};
   std::vector<ParameterBytes> not_negative{};                          // signed integers
   std::vector<uint32_t> parent_param_offsets{}, parent_param_sizes{};  // of all original parameters

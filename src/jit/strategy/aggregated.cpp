@@ -38,11 +38,15 @@ void add_conditions(Variant& v, const PlannedSite& site) {
     v.grid.at(axis) = site.aggregation.grid.at(axis).value_or(0);
   }
   v.several_blocks = site.order.conditions.several_blocks;
+  for (const analysis::BlockLimit& limit : site.order.conditions.block_limits) {
+    const ParameterNumber number{limit.number.parameter_offset, limit.number.bytes, limit.is_signed};
+    v.block_limits.push_back({limit.axis, limit.step, number, static_cast<uint64_t>(limit.more)});
+  }
   for (const auto& [a, b] : site.order.conditions.apart_at_few_places())
     v.apart.push_back({memory_of(a), memory_of(b)});
   for (const auto& [offset, bytes] : site.order.conditions.not_negative)
     v.not_negative.push_back({offset, bytes});
-  if (!v.apart.empty()) describe_parameters(v, site.parent->function);
+  if (!v.apart.empty() || !v.block_limits.empty()) describe_parameters(v, site.parent->function);
 }
 
 }  // namespace

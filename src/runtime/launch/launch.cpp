@@ -282,14 +282,27 @@ bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
   return parent.pointers_apart().are_apart(std::span(addresses).first(places.size()), context_id, look);
 }
 
+// True if guards that the host can check let several blocks of the grid launch.
+bool has_several_blocks(const jit::Variant& variant, const Launch& launch) {
+  const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
+  for (size_t axis = 0; axis < std::size(launch.grid); ++axis) {
+    const auto lets_several_through = [&](const jit::BlockLimit& limit) {
+      const auto number = number_of(launch, layout, limit.number);
+      const unsigned begin_of_second = limit.step == 0 ? launch.block[axis] : limit.step;
+      return limit.axis != axis ||
+             (number && static_cast<int64_t>(*number + limit.more) > static_cast<int64_t>(begin_of_second));
+    };
+    if (launch.grid[axis] > 1 && std::ranges::all_of(variant.block_limits, lets_several_through)) return true;
+  }
+  return false;
+}
+
 bool is_made_for(ParentKernel& parent, const Launch& launch) {
   const jit::Variant& variant = parent.variant();
   const auto fits = [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; };
-  const auto is_one = [](unsigned extent) { return extent == 1; };
   return std::ranges::equal(variant.block, launch.block, fits) &&
          std::ranges::equal(variant.grid, launch.grid, fits) &&
-         !(variant.several_blocks && std::ranges::all_of(launch.grid, is_one)) &&
-         has_memory_apart(parent, launch);
+         (!variant.several_blocks || has_several_blocks(variant, launch)) && has_memory_apart(parent, launch);
 }
 
 // The first of the parent's variants that is made for the launch; null if none is.

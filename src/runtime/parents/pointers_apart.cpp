@@ -119,7 +119,8 @@ const unsigned char* parameter_bytes(const Launch& launch, const ParameterLayout
   return nullptr;
 }
 
-// The number that the launch passes, widened.
+}  // namespace
+
 std::optional<uint64_t> number_of(const Launch& launch, const ParameterLayout& layout,
                                   const jit::ParameterNumber& number) {
   const uint32_t bytes = number.bytes;
@@ -131,8 +132,6 @@ std::optional<uint64_t> number_of(const Launch& launch, const ParameterLayout& l
   const unsigned unused = 64 - 8 * bytes;
   return number.is_signed ? static_cast<uint64_t>(static_cast<int64_t>(value << unused) >> unused) : value;
 }
-
-}  // namespace
 
 Allocation KnownAllocations::around(CUdeviceptr address) {
   const auto has = [&](const Allocation& allocation) { return allocation.contains(address); };

@@ -66,6 +66,10 @@ std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout&
 // Whether the launch passes a signed integer of 1, 2, 4 or 8 bytes at `offset`, and one that is not negative.
 bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32_t offset, uint32_t bytes);
 
+// The number that the launch passes, widened; nothing where it does not pass it.
+std::optional<uint64_t> number_of(const Launch& launch, const ParameterLayout& layout,
+                                  const jit::ParameterNumber& number);
+
 // A range of addresses that the program allocated at once.
 struct Allocation {
   CUdeviceptr begin = 0;
