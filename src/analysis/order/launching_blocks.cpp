@@ -47,7 +47,8 @@ class LaunchingBlocks {
     }
     limits_ = limits;
     for (const ptx::Statement* const call : {site.get_call, site.launch_call})
-      perhaps_one_ = perhaps_one_ || has_elected_grid(site, k_.flow.index_of(call));
+      perhaps_one_ = perhaps_one_ || has_elected_extents(site, k_.flow.index_of(call));
+    perhaps_one_ = perhaps_one_ || has_elected_arguments(site);
   }
   [[nodiscard]] bool perhaps_one() const { return perhaps_one_; }
   [[nodiscard]] const std::set<BlockLimit>& limits() const { return limits_; }
@@ -65,18 +66,29 @@ class LaunchingBlocks {
     return predicate(passed.branch, m_.text(branch.predicate), *passed.when);
   }
 
-  // A grid without blocks is refused, so the grid may elect the block of the parent that launches, too. It is
-  // stored in the scope of a call.
-  [[nodiscard]] bool has_elected_grid(const Site& site, uint32_t call) const {
+  // CUDA refuses a grid without blocks, and an argument may leave a child nothing to do. So they may elect
+  // the block of the parent that launches, too. The extents are stored in the scope of a call.
+  [[nodiscard]] bool has_elected_extents(const Site& site, uint32_t call) const {
     const auto& instructions = k_.flow.instructions();
     if (call == ControlFlow::npos) return false;
+    std::vector<std::string> extents = {site.shared};
+    extents.insert(extents.end(), site.grid.begin(), site.grid.end());
+    extents.insert(extents.end(), site.block.begin(), site.block.end());
     for (uint32_t i = call; i-- > 0 && instructions[i].scope == instructions[call].scope;) {
-      for (const std::string& extent : site.grid) {
+      for (const std::string& extent : extents) {
         const uint32_t reg = values_.registers.find(i, extent);
-        if (reg != VirtualRegisters::kNone && is_elected(sources({{i, reg}}))) return true;
+        if (reg == VirtualRegisters::kNone) continue;
+        const Sources from = sources({{i, reg}});
+        if (is_elected(from) || may_leave_one(from)) return true;
       }
     }
     return false;
+  }
+  [[nodiscard]] bool has_elected_arguments(const Site& site) const {
+    return std::ranges::any_of(site.arguments, [&](const Argument& argument) {
+      const uint32_t store = k_.flow.index_of(argument.store);
+      return store != ControlFlow::npos && sources(reads(store)).elected;
+    });
   }
 
   // The branches that decide over a block of the code without being on all ways to it: `b == 2 || b == 5`.

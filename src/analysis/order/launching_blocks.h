@@ -16,8 +16,9 @@
 // So a guard may leave one block, too, if it depends on the result of an atomic operation at one address for
 // the whole grid. It may depend on it by way of other values, of a called function, and of shared memory.
 // That also holds for a comparison of the block's index which decides a value that a guard asks for. An order
-// relation with a bound that is not constant is taken to let several blocks through. The number of the
-// child's blocks is a guard as well, since CUDA refuses a grid of none.
+// relation with a bound that is not constant is taken to let several blocks through. The extents of the
+// child are guards as well, since CUDA refuses a grid without blocks or threads. So is an argument, which may
+// leave a child nothing to do.
 //
 // A block that only data choose (`if (chosen[b])`) is not seen.
 #pragma once

@@ -182,6 +182,16 @@ struct OneByGrid : ParentOfOneGrid<64, 6> {
   }
 #endif
 };
+struct OneByExtent : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int threads = blockIdx.x == given[2] ? 32 : 0;
+    loading_child<Access><<<1, threads>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
 // Two ways lead to the launch, and one block comes on one of them.
 struct OneByTwoWays : ParentOfOneGrid<64, 6> {
   static constexpr int kLaunches = 64, kInOrder = 1, kWay = 500;
@@ -409,6 +419,7 @@ ORDER_CELL(order_data_one_by_bit_add, OneByBit, Adds, "one block, by a bit, lose
 ORDER_CELL(order_data_one_by_distance_add, OneByDistance, Adds, "one block, by a distance, loses updates")
 ORDER_CELL(order_data_one_in_window_add, OneInWindow, Adds, "one block, by a window, loses updates")
 ORDER_CELL(order_data_one_by_grid_add, OneByGrid, Adds, "one block, by its grids, loses updates")
+ORDER_CELL(order_data_one_by_extent_add, OneByExtent, Adds, "one block, by its blocks, loses updates")
 ORDER_CELL(order_data_one_by_two_ways_add, OneByTwoWays, Adds, "one block, by two ways, loses updates")
 ORDER_CELL(order_data_one_by_copy_add, OneByCopy, Adds, "one block, by a copied index, loses updates")
 ORDER_CELL(order_data_last_by_call_add, LastBlockByCall, Adds, "the last block, by a call, loses updates")
