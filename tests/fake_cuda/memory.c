@@ -356,6 +356,7 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
 EXPORT CUresult cuEventQuery(CUevent event) {
   (void)event;
   FAIL_IF_SCRIPTED("cuEventQuery");
+  if (fake_unsafe_call() != CUDA_SUCCESS) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return fake_is_gated() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 

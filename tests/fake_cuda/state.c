@@ -239,8 +239,17 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   return CUDA_SUCCESS;
 }
 
+/* Whether the stream itself is captured, which such a question ends. */
+static int ends_capture(CUstream stream) {
+  int ends = 0;
+  LOCKED(ends = !fake_is_special(stream) && stream->capturing);
+  if (ends) LOCKED(stream->capturing = CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  return ends;
+}
+
 EXPORT CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   FAIL_IF_SCRIPTED("cuStreamGetId");
+  if (ends_capture(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   LOCKED(*id = fake_stream_id(stream));
   return CUDA_SUCCESS;
 }
@@ -250,12 +259,14 @@ EXPORT CUresult cuStreamGetId_ptsz(CUstream stream, unsigned long long* id) {
 }
 
 EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  if (ends_capture(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   LOCKED(*context = fake_is_special(stream) ? fake_current() : stream->context);
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuStreamQuery(CUstream stream) {
   FAIL_IF_SCRIPTED("cuStreamQuery");
+  if (fake_unsafe_call() != CUDA_SUCCESS) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   fake_log("cuStreamQuery stream=%p", (void*)stream);
   return fake_is_gated() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }

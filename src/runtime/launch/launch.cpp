@@ -495,6 +495,9 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
 
 void stream_about_to_end(CUstream stream) {
   if (LaunchContexts::instance().empty()) return;
+  // To ask a captured stream for its id would end the capture, and an event recorded now would become part of
+  // the graph. The memory stays allocated until its context goes.
+  if (capture_state(stream) != Capture::None) return LaunchContexts::instance().forget(stream);
   const Driver& cuda = *driver();
   CUcontext owner = nullptr;
   unsigned long long context_id = 0, stream_id = 0;
@@ -505,8 +508,6 @@ void stream_about_to_end(CUstream stream) {
   }
   const auto context = LaunchContexts::instance().remove(context_id, stream_id);
   if (!context) return;
-  // An event recorded now would become part of the graph. The memory stays allocated until its context goes.
-  if (capture_state(stream) != Capture::None) return;
   const std::lock_guard lock(context->mutex);
   context->release_in_stream();
 }

@@ -346,14 +346,18 @@ void LaunchContext::release_after_last_use() {
   context_->in_flight.complete(std::exchange(unmarked_, 0));
 }
 
-// Otherwise it is the default stream of another thread. Only that thread can do more with it than ask for an
-// event that it has recorded there.
+void LaunchContext::forget() { context_->in_flight.complete(std::exchange(unmarked_, 0)); }
+
+// Otherwise it is captured, or it is the default stream of another thread. Then an event that its thread has
+// recorded there is all that can be asked about.
 bool LaunchContext::is_callers(uint64_t stream_id) const {
+  if (capture_state(stream_) != Capture::None) return false;  // to ask for its id would end the capture
   unsigned long long own_id = 0;
   return driver()->stream_get_id(stream_, &own_id) == CUDA_SUCCESS && own_id == stream_id;
 }
 
 bool LaunchContext::is_idle() const {
+  const RelaxedCapture relaxed;  // another stream may be captured, and to ask about one is forbidden then
   return capture_state(stream_) == Capture::None && driver()->stream_query(stream_) == CUDA_SUCCESS;
 }
 
@@ -391,7 +395,7 @@ void LaunchContext::give_back(uint64_t stream_id) {
   if (unusable_) return;
   if (!is_callers(stream_id)) {
     if (last_use_) release_after_last_use();
-  } else if (capture_state(stream_) == Capture::None) {
+  } else {
     release_in_stream();
   }
 }
@@ -504,6 +508,24 @@ std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint6
   ended_.fetch_add(1, std::memory_order_relaxed);
   count_.store(contexts_.size(), std::memory_order_relaxed);
   return taken;
+}
+
+void LaunchContexts::forget(CUstream stream) {
+  std::vector<std::shared_ptr<LaunchContext>> forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(contexts_, [&](const auto& entry) {
+      if (entry.second->stream() != stream) return false;
+      forgotten.push_back(entry.second);
+      return true;
+    });
+    ended_.fetch_add(forgotten.size(), std::memory_order_relaxed);
+    count_.store(contexts_.size(), std::memory_order_relaxed);
+  }
+  for (const auto& context : forgotten) {
+    const std::lock_guard lock(context->mutex);
+    context->forget();
+  }
 }
 
 }  // namespace klap::runtime

@@ -175,6 +175,8 @@ class LaunchContext {
   // Releases the memory after the last record_use() alone. It makes no CUDA call, so it may run while a
   // thread ends.
   void release_after_last_use();
+  // The stream ends, and nothing can be asked or recorded there.
+  void forget();
   // Gives the memory back while the stream, which has that id, may go on to be used. Memory that cannot be
   // told to be free later stays.
   void give_back(uint64_t stream_id);
@@ -223,6 +225,8 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
+  // Takes out those of a stream that ends while it is captured. Their memory stays allocated.
+  void forget(CUstream stream);
   // Called before the first launch in the current CUDA context. It takes memory for queues of these sizes,
   // which launches would otherwise take, while the program may have kernels that wait for the host. `guards`:
   // what guards of launches need (parents/launch_guard.h).

@@ -129,6 +129,31 @@ TEST_F(RedirectTest, AllocatesWhileAnotherThreadCaptures) {
             fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(captured, &graph));
 }
 
+// To ask whether work is done is forbidden meanwhile, too.
+TEST_F(RedirectTest, EndsAStreamWhileAnotherIsCaptured) {
+  Launch launch = launch_of(parent_);
+  launch.stream = new_stream();
+  expect_redirected(launch);
+  const CUstream captured = new_stream(CU_STREAM_NON_BLOCKING);
+  fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(captured, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  stream_about_to_end(launch.stream);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(captured, &graph));
+}
+
+// It may have been captured by an event of another stream, and joined again.
+TEST_F(RedirectTest, EndsAStreamThatIsCaptured) {
+  Launch launch = launch_of(parent_);
+  launch.stream = new_stream(CU_STREAM_NON_BLOCKING);
+  expect_redirected(launch);
+  fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(launch.stream,
+                                                                   CU_STREAM_CAPTURE_MODE_RELAXED);
+  stream_about_to_end(launch.stream);
+  EXPECT_TRUE(LaunchContexts::instance().empty());
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(launch.stream, &graph));
+}
+
 TEST_F(RedirectTest, VariantThatDoesNotLaunchGivesWayToTheOriginal) {
   setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_parent=701@1", 1);
   forget_calls();

@@ -66,6 +66,7 @@ KLAP_DRIVER_API cuEventQuery(CUevent event) {
   return call("cuEventQuery", [&](Process& process) {
     const CUevent_st& asked = known(process, event);
     forbid_captured(asked);
+    forbid_unsafe_call(process);
     require(asked.context->machine->is_event_complete(asked.event), CUDA_ERROR_NOT_READY);
     asked.context->after_synchronising(asked.context->machine->error_code());
   });

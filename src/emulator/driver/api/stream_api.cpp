@@ -97,6 +97,7 @@ KLAP_DRIVER_API cuStreamQuery(CUstream stream) {
     CUstream_st& asked = resolve(process, stream);
     forbid_capture(asked);
     forbid_implicit_capture(process, asked);
+    forbid_unsafe_call(process);
     require(asked.context->machine->is_complete(asked.stream), CUDA_ERROR_NOT_READY);
     asked.context->after_synchronising(asked.context->machine->error_code());
   });
