@@ -465,6 +465,10 @@ CUstream per_thread_stream(CUstream stream) { return stream ? stream : CU_STREAM
 std::optional<CUresult> redirect_launch(const Launch& launch) {
   load_kernels_for_launch();
   const auto handle = Registry::instance().find(launch.function);
+  if (handle) {
+    for (ParentKernel* parent = handle->parent.get(); parent != nullptr; parent = parent->otherwise().get())
+      parent->load_kernels_for_launch();
+  }
   if (!handle || is_known_original(launch, *handle->parent)) return std::nullopt;
   const Outcome outcome = config().guard == settings::GuardMode::Original
                               ? launch_original(launch, *handle->parent)

@@ -158,6 +158,7 @@ std::optional<std::string> read_candidate(const char* file) {
 void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
   image.variants = rewritten.variants;
   image.key = rewritten.key;
+  image.uses_sized_memory = uses_sized_memory(rewritten.cubin);
   for (const jit::Variant& variant : image.variants) {
     image.pool_bytes[variant.parent] = config().pool_bytes_for(variant.parent, variant.pool_bytes);
     for (const jit::ChildQueue& queue : variant.queues) {

@@ -164,6 +164,14 @@ std::string engine_of(const jit::Variant& variant) {
 
 }  // namespace
 
+// The names of functions stand in a table of strings. cudaMalloc() of the device runtime calls malloc().
+bool uses_sized_memory(std::string_view cubin) {
+  using namespace std::string_view_literals;
+  constexpr std::array kNames = {"\0malloc\0"sv, "\0__cuda_syscall_aligned_malloc\0"sv, "\0vprintf\0"sv};
+  return std::ranges::any_of(
+      kNames, [cubin](std::string_view name) { return cubin.find(name) != std::string_view::npos; });
+}
+
 ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant,
                            std::shared_ptr<ParentKernel> otherwise)
     : image_(std::move(image)),
@@ -228,6 +236,21 @@ bool ParentKernel::load_kernels(uint64_t context_id) {
     const std::lock_guard lock(mutex_);
     if (!loaded_in_.insert(context_id).second) return false;
   }
+  if (!image_->uses_sized_memory) load_all_kernels();
+  return true;
+}
+
+void ParentKernel::load_kernels_for_launch() {
+  unsigned long long context_id = 0;
+  if (!image_->uses_sized_memory || driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!loaded_for_launch_in_.insert(context_id).second) return;
+  }
+  load_all_kernels();
+}
+
+void ParentKernel::load_all_kernels() const {
   // The original is loaded, too: the program's first launch may run the variant, and a later one the
   // original.
   std::set<std::string> names = {variant_.parent, variant_.parent_variant};
@@ -243,7 +266,6 @@ bool ParentKernel::load_kernels(uint64_t context_id) {
     // Asking for an attribute loads the function too.
     if (!driver()->func_load || driver()->func_load(found) != CUDA_SUCCESS) (void)max_block_threads(found);
   }
-  return true;
 }
 
 std::vector<uint64_t> ParentKernel::first_queues() const {

@@ -55,9 +55,15 @@ struct LoadedImage {
   std::set<std::string> no_dependent_launch;
   // Parents whose records the host reads back after them (readback.h).
   std::set<std::string> readback;
+  // As the function of that name says.
+  bool uses_sized_memory = false;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
 };
+
+// Whether linked code uses the device's heap or the buffer of printf(). The program may set their sizes until
+// it launches a kernel that does, and the driver may fix them when it loads one.
+bool uses_sized_memory(std::string_view cubin);
 
 // The block of a launch if the variant's consumers depend on it; otherwise it is always the same.
 using DecidingBlock = std::array<uint32_t, 3>;
@@ -122,8 +128,10 @@ class ParentKernel {
 
   // Has the driver load the variant's kernels in the current context, and the kernels that they launch. With
   // lazy loading it would do so at a kernel's first use, and wait for all running kernels then. False if this
-  // has been done.
+  // has been done. Kernels of code that uses_sized_memory() are left to load_kernels_for_launch().
   bool load_kernels(uint64_t context_id);
+  // Loads what load_kernels() has left. Called before each launch.
+  void load_kernels_for_launch();
   // The sizes of the queues that a first launch of few threads takes from its context's pool.
   [[nodiscard]] std::vector<uint64_t> first_queues() const;
 
@@ -177,8 +185,9 @@ class ParentKernel {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   bool is_new(const std::string& what);  // for the two above
+  void load_all_kernels() const;
   std::set<std::string> said_;
-  std::set<uint64_t> loaded_in_;  // contexts
+  std::set<uint64_t> loaded_in_, loaded_for_launch_in_;  // contexts
   PointersFoundApart pointers_apart_;
   const std::unique_ptr<LaunchGuard> guard_;
 };

@@ -154,8 +154,10 @@ class FakeDriverTest : public testing::Test {
             eighth, ninth,  tenth, eleventh, twelfth, thirteenth};
   }
 
-  // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
-  void load_library(const std::map<std::string, uint64_t>& pool_bytes, CUlibrary& library) {
+  // `pool_bytes` and `uses_sized_memory` as in LoadedImage. The kernels of the last one loaded are the ones
+  // launched.
+  void load_library(const std::map<std::string, uint64_t>& pool_bytes, CUlibrary& library,
+                    bool uses_sized_memory = false) {
     static const std::string cubin = read_file(KLAP_LAUNCH_CUBIN);
     ASSERT_EQ(CUDA_SUCCESS,
               driver()->library_load_data(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
@@ -163,6 +165,7 @@ class FakeDriverTest : public testing::Test {
     image.library = library;
     image.variants = variants();
     image.pool_bytes = pool_bytes;
+    image.uses_sized_memory = uses_sized_memory;
     image.key = module_key_;
     Registry::instance().add(image);
     parent_ = kernel(library, "parent");

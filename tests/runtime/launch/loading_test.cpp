@@ -65,6 +65,31 @@ TEST_F(LoadingTest, WhatVariantsLaunchIsLoadedToo) {
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
+// The driver fixes the size of the device's heap when it loads a kernel that uses it.
+TEST_F(LoadingTest, KernelsThatUseTheHeapAreLoadedForTheirLaunch) {
+  using namespace std::string_view_literals;
+  EXPECT_TRUE(uses_sized_memory("kernel\0malloc\0free"sv));
+  EXPECT_TRUE(uses_sized_memory("kernel\0__cuda_syscall_aligned_malloc\0free"sv));
+  EXPECT_TRUE(uses_sized_memory("kernel\0vprintf\0"sv));
+  EXPECT_FALSE(uses_sized_memory("kernel\0my_malloc\0malloced\0free\0"sv));
+  CUlibrary library = nullptr;
+  load_library({}, library, true);
+  forget_calls();
+  make_kernels_ready();
+  EXPECT_TRUE(loaded().contains("__klap_parent")) << "of the other library";
+  EXPECT_EQ(0u, calls_of(library));
+  parent_ = use(parent_);
+  forget_calls();
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+  EXPECT_TRUE(loaded().contains("child")) << "with all that originals launch";
+  gate(true);
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+  EXPECT_EQ(CUDA_SUCCESS, driver()->launch_kernel(parent_, 1, 1, 1, 64, 1, 1, 0, nullptr, params_, nullptr));
+  gate(false);
+  forget_library(library);
+  driver()->library_unload(library);
+}
+
 TEST_F(LoadingTest, OnceInEachContext) {
   make_kernels_ready();
   forget_calls();
