@@ -9,6 +9,7 @@
 
 #include "assembled.h"
 #include "container/elf64.h"
+#include "golden.h"
 #include "in_turn.h"
 #include "jit/compile/toolchain.h"
 #include "jit/module.h"
@@ -188,6 +189,23 @@ TEST(Pipeline, NamesVariantsAfterTheirKernels) {
   EXPECT_EQ(8u, v.queues.at(0).record_bytes) << "its grid's x and one argument";
   EXPECT_EQ(256u, v.queues.at(0).consumer_block_threads);
   EXPECT_EQ(32u, v.queues.at(0).child_block_threads);
+}
+
+// The program may allow a child less than its launches ask for, and CUDA then refuses them.
+TEST(Pipeline, VariantsNameTheSharedMemoryThatChildrenNeed) {
+  const std::string golden = KLAP_GOLDEN_DIR "/rewritten-child-dynamic-shared-memory.golden";
+  for (const char* launcher : {"host", "device"}) {
+    Request request = grid_request();
+    request.setting = test::given({{"launcher", launcher}});
+    const RewrittenModule module =
+        rewrite_module(program_from_ptx(test::read_golden(golden).section("ptx"), "golden"), request);
+    ASSERT_EQ(1u, module.variants.size()) << launcher;
+    const std::vector<SharedLimit>& limits = module.variants[0].queues.at(0).shared_limits;
+    ASSERT_EQ(1u, limits.size()) << launcher;
+    EXPECT_EQ(module.variants[0].queues[0].child, limits[0].kernel);
+    EXPECT_EQ(128u, limits[0].bytes);
+    EXPECT_FALSE(limits[0].is_limit) << "it may be larger";
+  }
 }
 
 // A parent that may wait for other blocks is launched by each warp only, and its variant says so.

@@ -35,10 +35,10 @@ struct ThreadBound {
   uint32_t threads = 0;
 };
 
-// A kernel some of whose launches have dynamic shared memory that is not known beforehand. The variant runs
-// launches of up to so many bytes, and takes it that CUDA refuses larger ones. `is_limit`: only the limit of
-// the kernel says how much launches ask for, and the program must have left it at that. Otherwise it may be
-// larger.
+// A kernel whose launches have dynamic shared memory, perhaps of sizes that are not known beforehand. The
+// variant runs launches of up to so many bytes, so the program must allow the kernel as many. `is_limit`:
+// only the limit of the kernel says how much launches ask for, and the program must have left it at that. The
+// variant takes it that CUDA refuses larger ones. Otherwise the limit may be larger.
 struct SharedLimit {
   std::string kernel;
   uint32_t bytes = 0;

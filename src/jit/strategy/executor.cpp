@@ -104,14 +104,15 @@ transform::ConsumerBody copies_body(const ptx::Module& module, std::vector<analy
   return body;
 }
 
-// The limits that the driver must have for kernels some of whose launches have shared memory of any size.
+// The limits that the driver must have for kernels whose launches have dynamic shared memory.
 std::vector<SharedLimit> shared_limits(const analysis::RecursiveGroup& group) {
   std::vector<SharedLimit> limits;
   for (const GroupKernel& kernel : group.kernels) {
-    if (!kernel.shared_differs) continue;
+    if (kernel.shared_bytes == 0) continue;
     const ptx::Function& function = kernel.facts->function;
     const uint32_t limit = analysis::default_shared_limit(kernel.facts->module, function);
-    limits.push_back({function.name, kernel.shared_bytes, kernel.shared_bytes == limit});
+    const bool is_limit = kernel.shared_differs && kernel.shared_bytes == limit;
+    limits.push_back({function.name, kernel.shared_bytes, is_limit});
   }
   return limits;
 }

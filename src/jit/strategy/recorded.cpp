@@ -57,6 +57,8 @@ ChildQueue Recorded::queue(const Plan& plan, const PlannedSite& site) const {
   queue.consumer_block_threads = site.shape.threads();
   queue.child_block_threads = site.shape.most_child_threads();
   queue.child_shared_bytes = site.shape.shared_bytes;
+  if (const uint32_t bytes = shared_bytes(site); bytes != 0)
+    queue.shared_limits.push_back({site.child->name, bytes, false});
   queue.double_buffered = site.shape.double_buffered;
   queue.concurrency = site.options.concurrency;
   queue.counted = counted_text(site);

@@ -186,6 +186,11 @@ class Worklist final : public CommonQueue {
     ChildQueue queue = CommonQueue::queue(plan, site);
     queue.others = other_kernels(site);
     queue.following = following_blocks(site);
+    queue.shared_limits.clear();
+    for (const analysis::GroupKernel& kernel : site.recursive_group->kernels) {
+      if (kernel.shared_bytes != 0)
+        queue.shared_limits.push_back({kernel.facts->function.name, kernel.shared_bytes, false});
+    }
     return queue;
   }
 };
