@@ -206,6 +206,12 @@ TEST(Pipeline, VariantsNameTheSharedMemoryThatChildrenNeed) {
     EXPECT_EQ(128u, limits[0].bytes);
     EXPECT_FALSE(limits[0].is_limit) << "it may be larger";
   }
+  Request request = grid_request();
+  request.setting = test::given({{"granularity", "warp"}});
+  const RewrittenModule module =
+      rewrite_module(program_from_ptx(test::read_golden(golden).section("ptx"), "golden"), request);
+  ASSERT_EQ(1u, module.variants.at(0).shared_limits.size());
+  EXPECT_EQ(128u, module.variants[0].shared_limits[0].bytes);
 }
 
 // A parent that may wait for other blocks is launched by each warp only, and its variant says so.

@@ -197,9 +197,10 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, buffer, block, grid, several_blocks, block_limits, apart, not_negative,
-         param_offsets, param_sizes, may_refuse, kept_records, fixed_launches, words_without_effect, unread,
-         in_slices, consumers_await, parent_waits, promoted, pool, concurrency] = variant;
+         queues, pool_bytes, buffer, shared_limits, block, grid, several_blocks, block_limits, apart,
+         not_negative, param_offsets, param_sizes, may_refuse, kept_records, fixed_launches,
+         words_without_effect, unread, in_slices, consumers_await, parent_waits, promoted, pool,
+         concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
@@ -207,7 +208,8 @@ void fields(Archive& archive, V& variant) {
       archive(param_offsets), archive(param_sizes);
   archive(may_refuse), archive(kept_records), archive(fixed_launches), archive(words_without_effect),
       archive(unread);
-  archive(buffer), archive(in_slices), archive(consumers_await), archive(parent_waits);
+  archive(buffer), archive(shared_limits), archive(in_slices), archive(consumers_await),
+      archive(parent_waits);
   archive(promoted);
   archive(pool), archive(concurrency);
 }

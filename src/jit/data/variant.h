@@ -143,11 +143,12 @@ struct Variant {
   Granularity granularity = Granularity::Grid;
   uint32_t group_blocks = 0;  // as in analysis::Aggregation: a queue needs counters for so many groups
   uint32_t parent_param_count = 0;
-  uint32_t parent_param_bytes = 0;  // end of the last original parameter
-  uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer
-  std::vector<ChildQueue> queues;   // in the order in which they are to be run
-  uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
-  Buffer buffer = Buffer::Pool;     // of the queues
+  uint32_t parent_param_bytes = 0;           // end of the last original parameter
+  uint32_t queue_param_offset = 0;           // of the first added parameter, in the launch buffer
+  std::vector<ChildQueue> queues;            // in the order in which they are to be run
+  uint64_t pool_bytes = 0;                   // what the program's annotation allows a queue; likewise
+  Buffer buffer = Buffer::Pool;              // of the queues
+  std::vector<SharedLimit> shared_limits{};  // of children that have no queue
   // The variant may be launched in blocks and grids of these extents only, 0 for any: in others, several
   // threads might launch what has an order that is not kept. The same holds of a grid of one block, and where
   // two of these pieces of memory lie in one allocation or one of these numbers is negative

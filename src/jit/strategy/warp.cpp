@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "analysis/legality/cooperation.h"
 #include "jit/compile/templates.h"
+#include "jit/plan/plan.h"
 #include "jit/strategy/aggregated.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/plan_text.h"
@@ -13,6 +15,13 @@ namespace klap::jit {
 namespace {
 
 using analysis::Rejection;
+
+// The most dynamic shared memory that a launch may have without a limit that the program has raised.
+uint32_t most_shared_bytes(const Plan& plan, const PlannedSite& site) {
+  const auto constant = analysis::constant_shared_bytes(*site.site, *site.parent);
+  return constant ? *constant
+                  : analysis::default_shared_limit(*plan.units[site.child_unit]->module(), *site.child);
+}
 
 class Warp final : public Strategy {
  public:
@@ -62,9 +71,14 @@ class Warp final : public Strategy {
     return transform::warp_parent(*of.sites.front().parent, shared, name, lines);
   }
 
-  [[nodiscard]] Variant variant(const Plan& /*plan*/, std::span<const PlannedSite> sites,
+  [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,
                                 const std::string& name) const override {
-    return aggregated_variant(sites.front(), name);
+    Variant v = aggregated_variant(sites.front(), name);
+    for (const PlannedSite& site : sites) {
+      if (const uint32_t bytes = most_shared_bytes(plan, site); bytes != 0)
+        v.shared_limits.push_back({site.child->name, bytes, false});
+    }
+    return v;
   }
 
   [[nodiscard]] std::string run_text(const PlannedSite& site) const override {

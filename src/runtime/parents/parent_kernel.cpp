@@ -428,6 +428,8 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t cont
   made->parent = function(variant_.parent_variant);
   if (made->parent) {
     made->max_parent_threads = max_block_threads(made->parent);
+    for (const jit::SharedLimit& limit : variant_.shared_limits)
+      made->shared_limits.push_back({function(limit.kernel), limit.bytes, limit.is_limit});
   } else {
     made->unusable = &reasons::kMissingHandle;
     log().warn("{}: launched unchanged in this context: {}", demangle(variant_.parent), made->unusable->name);

@@ -57,6 +57,8 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_TRUE(kept.module.variants.at(0).parent_waits);
   EXPECT_FALSE(kept.module.variants.at(2).consumers_await);
   EXPECT_EQ(kept.module.variants.at(0).buffer, Buffer::Malloc);
+  ASSERT_EQ(kept.module.variants.at(0).shared_limits.size(), 1u);
+  EXPECT_EQ(kept.module.variants.at(0).shared_limits.front().kernel, "fifth child");
   EXPECT_FALSE(kept.module.variants.at(0).promoted);
   const Variant& chain = kept.module.variants.at(2);
   ASSERT_TRUE(chain.promoted);

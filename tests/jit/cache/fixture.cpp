@@ -47,6 +47,7 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   variant.parent_param_bytes = 2;
   variant.queue_param_offset = 3;
   variant.buffer = Buffer::Malloc;
+  variant.shared_limits = {{"fifth child", 27, true}};
   variant.block = {0, 19, 20};
   variant.grid = {21, 22, 0};
   variant.in_slices = true;
