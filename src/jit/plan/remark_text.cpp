@@ -69,7 +69,8 @@ std::string conditions_text(const analysis::OrderConditions& conditions) {
   std::set<std::string> limits;
   for (const analysis::BlockLimit& limit : conditions.block_limits)
     limits.insert(fmt::format("p[{}:{}]", limit.number.parameter_offset, limit.number.bytes));
-  if (!limits.empty()) parts.push_back(fmt::format("more than one are below {}", fmt::join(limits, " and ")));
+  if (!limits.empty())
+    parts.push_back(fmt::format("more than one of them begins below {}", fmt::join(limits, " and ")));
   std::set<std::string> apart, places;
   for (const auto& [a, b] : conditions.apart_at_few_places()) {
     apart.insert(fmt::format("{} and {}", memory_text(a), memory_text(b)));
