@@ -22,10 +22,11 @@ struct alignas(64) Slot {
   std::atomic<bool> is_taken{true};
   // Null: nothing. The legacy stream is CU_STREAM_LEGACY here, and a per-thread stream is its thread's slot.
   std::atomic<CUstream> operation{nullptr}, launch{nullptr};
-  std::atomic<CUstream> waits{nullptr};  // an operation lets a launch finish first
-  std::atomic<bool> is_blocking{false};  // the launch's stream
-  std::atomic<uint64_t> number{0};       // of the thread's operation
-  std::atomic<uint64_t> takes_long{0};   // the number of an operation that launches no longer wait for
+  std::atomic<CUstream> waits{nullptr};     // an operation lets a launch finish first
+  std::atomic<bool> is_blocking{false};     // the launch's stream
+  std::atomic<uint64_t> launches_begun{0};  // a launch that follows another one is not the same
+  std::atomic<uint64_t> number{0};          // of the thread's operation
+  std::atomic<uint64_t> takes_long{0};      // the number of an operation that launches no longer wait for
   Slot* next = nullptr;
 };
 
@@ -81,12 +82,14 @@ bool meets(CUstream stream, CUstream launch, bool is_blocking) {
   return stream == CU_STREAM_LEGACY && is_blocking;
 }
 
+bool meets_launch_of(const Slot& other, CUstream stream) {
+  const CUstream launch = other.launch.load();
+  return launch != nullptr && meets(stream, launch, other.is_blocking.load(std::memory_order_relaxed));
+}
+
 bool meets_launch(CUstream stream, const Slot* own) {
   for (const Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
-    if (slot == own) continue;
-    const CUstream launch = slot->launch.load();
-    if (launch != nullptr && meets(stream, launch, slot->is_blocking.load(std::memory_order_relaxed)))
-      return true;
+    if (slot != own && meets_launch_of(*slot, stream)) return true;
   }
   return false;
 }
@@ -176,13 +179,18 @@ void end_operation() noexcept {
   with_operation = nullptr;
 }
 
+// Other launches may follow in no time, so only those are waited for that are half enqueued now.
 void before_wait(CUstream stream) noexcept {
   if (launches.load() == 0) return;
   Slot* const own = own_slot();
   if (own == nullptr) return;
   stream = canonical(stream, own);
   Patience patience(kCallWaits);
-  while (meets_launch(stream, own) && patience.step()) {
+  for (const Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+    const uint64_t begun = slot->launches_begun.load();
+    while (slot != own && meets_launch_of(*slot, stream) && slot->launches_begun.load() == begun) {
+      if (!patience.step()) return;
+    }
   }
 }
 
@@ -199,6 +207,7 @@ WholeLaunch::WholeLaunch(CUstream stream, bool is_blocking) noexcept {
   }
   await_waiting(stream, is_blocking);
   own->is_blocking.store(is_blocking, std::memory_order_relaxed);
+  own->launches_begun.store(own->launches_begun.load(std::memory_order_relaxed) + 1);
   own->launch.store(stream);
   launches.fetch_add(1);
   is_entered_ = true;

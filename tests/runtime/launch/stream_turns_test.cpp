@@ -80,6 +80,27 @@ TEST(StreamTurns, WaitingForAStreamBeginsBehindALaunch) {
   EXPECT_TRUE(has_waited);
 }
 
+// Threads that launch one after the other do not keep a thread that only waits.
+TEST(StreamTurns, WaitingIsNotForLaterLaunches) {
+  std::atomic<bool> is_over{false};
+  std::latch have_begun(3);
+  std::vector<std::thread> threads;
+  for (uintptr_t t = 1; t <= 3; ++t) {
+    threads.emplace_back([&, t] {
+      std::optional<WholeLaunch> whole(std::in_place, stream(t), false);
+      have_begun.count_down();
+      while (!is_over) whole.emplace(stream(t), false);
+    });
+  }
+  have_begun.wait();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) before_wait(kAllStreams);
+  const auto end = std::chrono::steady_clock::now();
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(end - begin, std::chrono::seconds(10)) << "each would take a second";
+}
+
 TEST(StreamTurns, ALaunchWaitsForACallThatIsUnderWay) {
   std::atomic<bool> is_done{false};
   std::latch has_begun(1);
