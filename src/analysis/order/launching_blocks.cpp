@@ -11,6 +11,7 @@
 
 #include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/expressions/expression_ranges.h"
+#include "analysis/order/block_limit.h"
 #include "analysis/values/guard.h"
 #include "analysis/values/values.h"
 #include "ptx/opcodes.h"
@@ -19,9 +20,6 @@ namespace klap::analysis {
 namespace {
 
 using ptx::Statement;
-
-// A block has no more threads.
-constexpr int64_t kThreadsOfBlock = 1024;
 
 // The sources that a value is computed from, through any number of registers.
 struct Sources {
@@ -221,14 +219,7 @@ class LaunchingBlocks {
     });
   }
 
-  // `left relation right` holds, for integers.
-  struct Comparison {
-    Expr left, right, difference;
-    std::string_view relation;  // ".lt", ".le", ".gt", ".ge", ".eq", ".ne"
-    bool is_unsigned = false;
-  };
-
-  [[nodiscard]] std::optional<Comparison> comparison(uint32_t setp, bool value) const {
+  [[nodiscard]] std::optional<IndexComparison> comparison(uint32_t setp, bool value) const {
     const Statement& s = at(setp);
     if (!m_.is(s.head, "setp") || s.predicated || s.modifiers.size() != 2 || s.operands.size() != 3 ||
         s.operands[0].size() != 1)
@@ -240,7 +231,7 @@ class LaunchingBlocks {
     if (relation.empty()) return std::nullopt;
     const auto read = [&](size_t i) { return values_.symbolic.read(setp, m_.compact(s.operands[i]), bits); };
     const Expr left = read(1), right = read(2);
-    return Comparison{left, right, left - right, relation, type[1] != 's'};
+    return IndexComparison{left, right, left - right, relation, type[1] != 's'};
   }
 
   static std::string_view relation_of(std::string_view compare, bool value) {
@@ -259,7 +250,7 @@ class LaunchingBlocks {
   }
 
   // The block's index, or a thread's in the grid, is one number, which may be input.
-  static bool is_equality(const Comparison& c) { return c.relation == ".eq"; }
+  static bool is_equality(const IndexComparison& c) { return c.relation == ".eq"; }
 
   // The side on which input bounds the index of the block.
   enum class Bound : uint8_t { None, Lower, Upper };
@@ -267,7 +258,7 @@ class LaunchingBlocks {
   // Input bounds the index if an order relation compares them, and the index grows on one side of it. The
   // index may be divided, as the place of a tile is. Nothing is known of other functions of it, such as the
   // bit of a mask or a distance.
-  [[nodiscard]] Bound bound_of(const Comparison& c) const {
+  [[nodiscard]] Bound bound_of(const IndexComparison& c) const {
     if (c.relation == ".ne" || !c.difference.known() || has_window(c)) return Bound::None;
     std::optional<bool> grows, part_grows;
     for (const Term& term : terms_of(c.difference)) {
@@ -284,71 +275,8 @@ class LaunchingBlocks {
     return *grows == (c.relation == ".lt" || c.relation == ".le") ? Bound::Upper : Bound::Lower;
   }
 
-  // ---- limits that the host can check ----
-
-  // `index - number + constant`, of which each part is there at most once. The index is that of a block times
-  // the step, or times the block's size where the step is 0.
-  struct Difference {
-    std::optional<uint32_t> block_axis, thread_axis;
-    uint32_t step = 0;
-    std::optional<HostNumber> number;
-    bool is_signed = false;
-    int64_t constant = 0;
-  };
-
-  static std::optional<BlockLimit> limit_of(const Comparison& c) {
-    Difference found;
-    found.is_signed = !c.is_unsigned;
-    const bool is_less = c.relation == ".lt" || c.relation == ".le";
-    if (!add_terms(found, c.difference, is_less ? 1 : -1)) return std::nullopt;
-    if (!found.block_axis || !found.number) return std::nullopt;
-    if (found.thread_axis && found.thread_axis != found.block_axis) return std::nullopt;
-    const bool is_inclusive = c.relation == ".le" || c.relation == ".ge";
-    return BlockLimit{*found.block_axis, found.step, *found.number, found.is_signed,
-                      (is_inclusive ? 1 : 0) - found.constant};
-  }
-  static bool add_terms(Difference& out, const Expr& e, int64_t sign) {
-    return std::ranges::all_of(terms_of(e), [&](const Term& term) {
-      const int64_t coefficient = sign * as_signed(term.coefficient, e->bits);
-      if (term.factors.empty()) out.constant += coefficient;
-      if (term.factors.empty()) return true;
-      const Expr& factor = term.factors[0];
-      const bool is_one = term.factors.size() == 1 && (coefficient == 1 || coefficient == -1);
-      if (is_one && coefficient == -1 && factor->kind == ExprKind::Parameter) return add_number(out, *factor);
-      if (is_one && is_widened(factor)) {
-        out.is_signed = factor->kind == ExprKind::SignExtend;
-        return add_terms(out, factor->operands[0], coefficient);
-      }
-      return add_index(out, term, coefficient);
-    });
-  }
-  static bool is_widened(const Expr& e) {
-    return e->kind == ExprKind::ZeroExtend || e->kind == ExprKind::SignExtend;
-  }
-  static bool add_number(Difference& out, const ExprNode& parameter) {
-    if (out.number) return false;
-    out.number = HostNumber{static_cast<uint32_t>(parameter.value), parameter.bits / 8};
-    return true;
-  }
-  static bool add_index(Difference& out, Term term, int64_t coefficient) {
-    for (Expr& factor : term.factors) {
-      if (is_widened(factor)) factor = factor->operands[0];
-    }
-    const bool is_thread = is_thread_index(term);
-    if (!is_thread && !is_first_of_block(term)) return false;
-    const bool has_extent = term.factors.size() == 2;
-    const bool is_step = !is_thread && !has_extent && coefficient > 0 && coefficient <= kThreadsOfBlock;
-    const auto is_index = [](const Expr& f) { return !f->name.starts_with("ntid."); };
-    const auto index = std::ranges::find_if(term.factors, is_index);
-    std::optional<uint32_t>& axis = is_thread ? out.thread_axis : out.block_axis;
-    if (axis || !(coefficient == 1 || is_step)) return false;
-    axis = static_cast<uint32_t>((*index)->name.back() - 'x');
-    if (is_step) out.step = static_cast<uint32_t>(coefficient);
-    return true;
-  }
-
   // `b - first < count`, without signs, bounds the index on both sides.
-  [[nodiscard]] bool has_window(const Comparison& c) const {
+  [[nodiscard]] bool has_window(const IndexComparison& c) const {
     const auto is_behind_input = [&](const Expr& side) {
       const std::vector<Term> terms = terms_of(side);
       const auto is_negative = [&](const Term& t) { return as_signed(t.coefficient, side->bits) < 0; };
@@ -411,42 +339,6 @@ class LaunchingBlocks {
   }
   [[nodiscard]] bool is_load(uint32_t instruction) const {
     return ptx::opcode_of(m_, at(instruction)).result == ptx::OpcodeResult::Memory;
-  }
-
-  // A constant is above the index of a block, or of a thread in the grid, and above those of two blocks.
-  static bool lets_two_blocks_through(const Comparison& c) {
-    if (!c.difference.known()) return false;
-    const std::vector<Term> terms = terms_of(c.difference);
-    const auto first = std::ranges::find_if(terms, is_first_of_block);
-    if (first == terms.end()) return false;
-    int64_t step = as_signed(first->coefficient, c.difference->bits), bound = 0;
-    const bool is_upper =
-        step > 0 ? c.relation == ".lt" || c.relation == ".le" : c.relation == ".gt" || c.relation == ".ge";
-    for (const Term& term : terms) {
-      if (term.factors.empty()) bound = -as_signed(term.coefficient, c.difference->bits);
-      if (!term.factors.empty() && !is_thread_index(term) && &term != &*first) return false;
-    }
-    if (step < 0) step = -step, bound = -bound;
-    // blockDim is not known here.
-    const int64_t threads = first->factors.size() == 1 ? 1 : kThreadsOfBlock;
-    return is_upper && bound / threads > step;
-  }
-  static bool is_thread_index(const Term& term) {
-    return term.factors.size() == 1 && term.factors[0]->kind == ExprKind::Special &&
-           term.factors[0]->name.starts_with("tid.");
-  }
-  // blockIdx, or blockIdx * blockDim.
-  static bool is_first_of_block(const Term& term) {
-    const auto is = [](const Expr& factor, std::string_view name) {
-      return factor->kind == ExprKind::Special && factor->name.starts_with(name);
-    };
-    if (term.factors.size() == 1) return is(term.factors[0], "ctaid.");
-    if (term.factors.size() != 2) return false;
-    return (is(term.factors[0], "ctaid.") && is(term.factors[1], "ntid.")) ||
-           (is(term.factors[1], "ctaid.") && is(term.factors[0], "ntid."));
-  }
-  static bool is_block_index(const ExprNode& node) {
-    return node.kind == ExprKind::Special && node.name.starts_with("ctaid.");
   }
 
   // ---- the sources of registers ----

@@ -23,25 +23,13 @@
 // A block that only data choose (`if (chosen[b])`) is not seen.
 #pragma once
 
-#include <compare>
-#include <cstdint>
 #include <optional>
 #include <set>
 
 #include "analysis/facts/facts.h"
-#include "analysis/order/host_memory.h"
+#include "analysis/order/block_limit.h"
 
 namespace klap::analysis {
-
-// A guard that the host can check: along an axis of the grid, the index of the block times the step is below
-// a number that it passes, plus a constant. A step of 0 stands for the block's size.
-struct BlockLimit {
-  uint32_t axis = 0, step = 0;
-  HostNumber number;
-  bool is_signed = false;
-  int64_t more = 0;
-  auto operator<=>(const BlockLimit&) const = default;
-};
 
 // The limits under which several blocks launch at `site`, a site of the parent; nothing if one block may be
 // all that does so.
