@@ -17,28 +17,33 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLaunchWaits(20), kCallWaits(1000);
 
 // A slot says what its thread is enqueuing. Slots are never freed, since others may look at them at any time;
-// a thread that starts takes one that an ended thread has left.
-struct alignas(64) Slot {
+// a thread that starts takes one that an ended thread has left. A launch looks at other threads' operations,
+// and an operation at their launches. Each of the two has a cache line to itself, so that a thread that does
+// one of them does not slow down those that look for the other.
+struct Slot {
+  Slot* next = nullptr;
   std::atomic<bool> is_taken{true};
   // Null: nothing. The legacy stream is CU_STREAM_LEGACY here, and a per-thread stream is its thread's slot.
-  std::atomic<CUstream> operation{nullptr}, launch{nullptr};
-  std::atomic<CUstream> waits{nullptr};     // an operation lets a launch finish first
+  alignas(64) std::atomic<CUstream> operation{nullptr};
+  std::atomic<CUstream> waits{nullptr};  // the thread lets another one's launch finish first
+  std::atomic<uint64_t> number{0};       // of the thread's operation
+  std::atomic<uint64_t> takes_long{0};   // the number of an operation that launches no longer wait for
+  alignas(64) std::atomic<CUstream> launch{nullptr};
   std::atomic<bool> is_blocking{false};     // the launch's stream
   std::atomic<uint64_t> launches_begun{0};  // a launch that follows another one is not the same
-  std::atomic<uint64_t> number{0};          // of the thread's operation
-  std::atomic<uint64_t> takes_long{0};      // the number of an operation that launches no longer wait for
-  Slot* next = nullptr;
+  std::atomic<uint64_t> long_launch{0};     // the one that nobody waits for any longer
 };
 
-std::atomic<Slot*> slots{nullptr};
-std::atomic<unsigned> launches{0};  // that are being enqueued
+alignas(64) std::atomic<Slot*> slots{nullptr};
+alignas(64) std::atomic<unsigned> waiting{0};   // threads that let a launch finish
+alignas(64) std::atomic<unsigned> launches{0};  // that are being enqueued
 
-// Launches in the legacy stream exclude those in blocking streams. They come first, or many threads with
-// streams of their own could keep them waiting.
-pthread_rwlock_t legacy_order = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+// A thread that has just said what it does must see the slots of all that have done so before. So this is in
+// one order with what they say.
+Slot* first_slot() noexcept { return slots.load(); }
 
 Slot* take_slot() noexcept {
-  for (Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+  for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     bool expected = false;
     if (slot->is_taken.compare_exchange_strong(expected, true)) return slot;
   }
@@ -50,12 +55,16 @@ Slot* take_slot() noexcept {
   return slot;
 }
 
+// The thread's slot while its operation stands there.
+thread_local Slot* with_operation = nullptr;
+
 // Constructed at the thread's first operation. A thread's other destructors may call the driver after its
-// own; then there is no slot.
+// own; then there is no slot. A thread that is cancelled has not ended its operation.
 struct OwnSlot {
   Slot* slot = take_slot();
   ~OwnSlot() {
     if (slot == nullptr) return;
+    with_operation = nullptr;
     slot->operation = nullptr;
     slot->is_taken = false;
     slot = nullptr;
@@ -66,9 +75,6 @@ Slot* own_slot() noexcept {
   static thread_local OwnSlot own;
   return own.slot;
 }
-
-// The thread's slot while its operation stands there.
-thread_local Slot* with_operation = nullptr;
 
 CUstream canonical(CUstream stream, Slot* own) {
   if (stream == nullptr) return CU_STREAM_LEGACY;
@@ -82,44 +88,59 @@ bool meets(CUstream stream, CUstream launch, bool is_blocking) {
   return stream == CU_STREAM_LEGACY && is_blocking;
 }
 
+// False if the launch has taken so long that nobody waits for it any longer.
 bool meets_launch_of(const Slot& other, CUstream stream) {
   const CUstream launch = other.launch.load();
-  return launch != nullptr && meets(stream, launch, other.is_blocking.load(std::memory_order_relaxed));
+  return launch != nullptr && meets(stream, launch, other.is_blocking.load(std::memory_order_relaxed)) &&
+         other.long_launch.load() != other.launches_begun.load();
 }
 
-bool meets_launch(CUstream stream, const Slot* own) {
-  for (const Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
-    if (slot != own && meets_launch_of(*slot, stream)) return true;
+// Null if there is none.
+Slot* launch_met(CUstream stream, const Slot* own) {
+  for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
+    if (slot != own && meets_launch_of(*slot, stream)) return slot;
   }
-  return false;
+  return nullptr;
 }
 
 // Waiting in small steps, with a limit. Most waits are for a few microseconds. A thread that waits longer
-// leaves its processor to the one that it waits for.
+// leaves its processor to the one that it waits for. It is not cancelled meanwhile, since callers throw
+// nothing.
 class Patience {
  public:
   explicit Patience(std::chrono::milliseconds limit) : limit_(limit) {}
+  ~Patience() {
+    if (steps_ != 0) pthread_setcancelstate(cancel_state_, nullptr);
+  }
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+
   // False when it is over.
   bool step() {
     constexpr int kYields = 50;
-    if (steps_ == 0) until_ = Clock::now() + limit_;
+    if (steps_ == 0) {
+      until_ = Clock::now() + limit_;
+      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+    }
     if (++steps_ < kYields) {
       sched_yield();
       return true;
     }
+    if (Clock::now() >= until_) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
-    return Clock::now() < until_;
+    return true;
   }
 
  private:
   std::chrono::milliseconds limit_;
   Clock::time_point until_;
-  int steps_ = 0;
+  int cancel_state_ = PTHREAD_CANCEL_ENABLE;
+  int64_t steps_ = 0;
 };
 
 // Waits until the other thread's operation has returned, or has taken so long that it must be enqueued, or
 // must be waiting for the GPU.
-void await_operation(Slot& other, CUstream launch, bool is_blocking) {
+void await_operation(Slot& other, CUstream launch, bool is_blocking, Patience& patience) {
   const auto is_under_way = [&] {
     const CUstream stream = other.operation.load();
     return stream != nullptr && meets(stream, launch, is_blocking);
@@ -127,7 +148,6 @@ void await_operation(Slot& other, CUstream launch, bool is_blocking) {
   if (!is_under_way()) return;
   const uint64_t number = other.number.load();
   if (other.takes_long.load() == number) return;
-  Patience patience(kLaunchWaits);
   while (is_under_way() && other.number.load() == number) {
     if (!patience.step()) {
       other.takes_long = number;
@@ -136,10 +156,11 @@ void await_operation(Slot& other, CUstream launch, bool is_blocking) {
   }
 }
 
-// Lets operations go first that wait already. So launches that follow each other closely do not keep them.
+// Lets those go first that wait already. So launches that follow each other closely do not keep them.
 void await_waiting(CUstream launch, bool is_blocking) {
+  if (waiting.load(std::memory_order_relaxed) == 0) return;
   Patience patience(kLaunchWaits);
-  for (const Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+  for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     const auto waits = [&] {
       const CUstream stream = slot->waits.load();
       return stream != nullptr && meets(stream, launch, is_blocking);
@@ -147,6 +168,50 @@ void await_waiting(CUstream launch, bool is_blocking) {
     while (waits()) {
       if (!patience.step()) return;
     }
+  }
+}
+
+// Waits for the launch that the other thread has begun, but not for its next one. False if it takes too long.
+bool await_launch(Slot& other, CUstream stream, Patience& patience) {
+  const uint64_t begun = other.launches_begun.load();
+  while (meets_launch_of(other, stream) && other.launches_begun.load() == begun) {
+    if (patience.step()) continue;
+    other.long_launch = begun;
+    return false;
+  }
+  return true;
+}
+
+// `said`, a word of the own slot, says that something is enqueued in `stream`. If other threads' launches
+// meet that, it is taken back until they have finished.
+void let_launches_finish(CUstream stream, Slot* own, std::atomic<CUstream>& said) {
+  if (launch_met(stream, own) == nullptr) return;
+  Patience patience(kCallWaits);
+  own->waits.store(stream);
+  waiting.fetch_add(1);
+  bool may_wait = true;
+  do {
+    said.store(nullptr);
+    while (Slot* const other = may_wait ? launch_met(stream, own) : nullptr) {
+      may_wait = patience.step();
+      if (!may_wait) other->long_launch = other->launches_begun.load();
+    }
+    said.store(stream);
+  } while (may_wait && launch_met(stream, own) != nullptr);
+  own->waits.store(nullptr);
+  waiting.fetch_sub(1);
+}
+
+// Launches in the legacy stream exclude those in blocking streams. They come first, or many threads with
+// streams of their own could keep them waiting. Launches in one stream exclude each other elsewhere.
+void let_other_launches_finish(CUstream stream, Slot* own, bool is_blocking) {
+  if (stream != CU_STREAM_LEGACY) {
+    if (is_blocking) let_launches_finish(stream, own, own->launch);
+    return;
+  }
+  Patience patience(kCallWaits);
+  for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
+    if (slot != own && slot->launch.load() != CU_STREAM_LEGACY) await_launch(*slot, stream, patience);
   }
 }
 
@@ -161,16 +226,7 @@ void begin_operation(CUstream stream) noexcept {
   with_operation = own;
   own->number.store(own->number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   own->operation.store(stream);
-  if (launches.load() == 0 || !meets_launch(stream, own)) return;
-  Patience patience(kCallWaits);
-  bool may_wait = true;
-  own->waits.store(stream);
-  do {
-    own->operation.store(nullptr);
-    while (may_wait && meets_launch(stream, own)) may_wait = patience.step();
-    own->operation.store(stream);
-  } while (may_wait && meets_launch(stream, own));
-  own->waits.store(nullptr);
+  if (launches.load() != 0) let_launches_finish(stream, own, own->operation);
 }
 
 void end_operation() noexcept {
@@ -186,42 +242,34 @@ void before_wait(CUstream stream) noexcept {
   if (own == nullptr) return;
   stream = canonical(stream, own);
   Patience patience(kCallWaits);
-  for (const Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
-    const uint64_t begun = slot->launches_begun.load();
-    while (slot != own && meets_launch_of(*slot, stream) && slot->launches_begun.load() == begun) {
-      if (!patience.step()) return;
-    }
+  for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
+    if (slot != own && !await_launch(*slot, stream, patience)) return;
   }
 }
 
+// Operations that are under way when the launch says what it does are all waited for at once. So the ones
+// that are left after kLaunchWaits have all taken that long.
 WholeLaunch::WholeLaunch(CUstream stream, bool is_blocking) noexcept {
   Slot* const own = own_slot();
   if (own == nullptr) return;
   stream = canonical(stream, own);
-  if (stream == CU_STREAM_LEGACY) {
-    pthread_rwlock_wrlock(&legacy_order);
-    lock_ = Lock::Alone;
-  } else if (is_blocking) {
-    pthread_rwlock_rdlock(&legacy_order);
-    lock_ = Lock::Shared;
-  }
   await_waiting(stream, is_blocking);
   own->is_blocking.store(is_blocking, std::memory_order_relaxed);
   own->launches_begun.store(own->launches_begun.load(std::memory_order_relaxed) + 1);
   own->launch.store(stream);
   launches.fetch_add(1);
   is_entered_ = true;
-  for (Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
-    if (slot != own) await_operation(*slot, stream, is_blocking);
+  let_other_launches_finish(stream, own, is_blocking);
+  Patience patience(kLaunchWaits);
+  for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
+    if (slot != own) await_operation(*slot, stream, is_blocking, patience);
   }
 }
 
 WholeLaunch::~WholeLaunch() {
-  if (is_entered_) {
-    own_slot()->launch.store(nullptr, std::memory_order_release);
-    launches.fetch_sub(1);
-  }
-  if (lock_ != Lock::None) pthread_rwlock_unlock(&legacy_order);
+  if (!is_entered_) return;
+  own_slot()->launch.store(nullptr, std::memory_order_release);
+  launches.fetch_sub(1);
 }
 
 }  // namespace klap::runtime

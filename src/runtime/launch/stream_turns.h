@@ -6,9 +6,10 @@
 // for work in other streams.
 //
 // Nobody waits for ever. Some calls take long because they wait for the GPU, such as a copy into ordinary
-// memory, and the GPU may wait for the very thread that launches. So a launch waits 20 ms for a call, once. A
-// call waits a second for a launch, which the driver may keep waiting. Both times are much longer than a
-// thread is kept from its processor. After them the order is left open, as it was before.
+// memory, and the GPU may wait for the very thread that launches. So a launch waits 20 ms for calls, for each
+// once. Calls and other launches wait a second for a launch, which the driver may keep waiting, once. Both
+// times are much longer than a thread is kept from its processor. After them the order is left open, as it
+// was before.
 #pragma once
 
 #include <cuda.h>
@@ -22,6 +23,16 @@ inline const CUstream kAllStreams = reinterpret_cast<CUstream>(~uintptr_t{0});
 // stream. end_operation() follows in the same thread; alone it does nothing.
 void begin_operation(CUstream stream) noexcept;
 void end_operation() noexcept;
+
+// Both, for an operation that klap_jit enqueues in place of the program.
+class Operation {
+ public:
+  explicit Operation(CUstream stream) noexcept { begin_operation(stream); }
+  ~Operation() { end_operation(); }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+};
+
 // The calling thread is about to wait for `stream`, or to look whether it is done.
 void before_wait(CUstream stream) noexcept;
 
@@ -35,7 +46,6 @@ class WholeLaunch {
   WholeLaunch& operator=(const WholeLaunch&) = delete;
 
  private:
-  enum class Lock { None, Shared, Alone } lock_ = Lock::None;
   bool is_entered_ = false;
 };
 

@@ -2,6 +2,7 @@
 #include "runtime/launch/stream_turns.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -130,6 +131,87 @@ TEST(StreamTurns, ALaunchDoesNotWaitForEver) {
   for (int i = 0; i < 1000; ++i) const WholeLaunch whole(stream(1), false);
   may_end.count_down();
   other.join();
+}
+
+// They may all wait for the GPU.
+TEST(StreamTurns, ALaunchWaitsForAllCallsAtOnce) {
+  constexpr int kThreads = 100;
+  std::latch have_begun(kThreads), may_end(1);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      begin_operation(stream(1));
+      have_begun.count_down();
+      may_end.wait();
+      end_operation();
+    });
+  }
+  have_begun.wait();
+  const auto begin = std::chrono::steady_clock::now();
+  std::optional<WholeLaunch> whole(std::in_place, stream(1), false);
+  const auto end = std::chrono::steady_clock::now();
+  whole.reset();
+  may_end.count_down();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(end - begin, std::chrono::seconds(1)) << "one after the other would take two";
+}
+
+// Runs `work` while another thread is in the middle of a launch, for which the driver keeps it.
+void beside_long_launch(CUstream in, const std::function<void()>& work) {
+  std::latch has_begun(1), may_end(1);
+  std::thread other([&] {
+    const WholeLaunch whole(in, true);
+    has_begun.count_down();
+    may_end.wait();
+  });
+  has_begun.wait();
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  const auto end = std::chrono::steady_clock::now();
+  may_end.count_down();
+  other.join();
+  EXPECT_LT(end - begin, std::chrono::seconds(10)) << "each would take a second";
+}
+
+TEST(StreamTurns, CallsWaitOnceForALongLaunch) {
+  beside_long_launch(stream(1), [] {
+    for (int i = 0; i < 20; ++i) operate(stream(1));
+    for (int i = 0; i < 20; ++i) before_wait(stream(1));
+  });
+  beside_long_launch(stream(1), [] {
+    for (int i = 0; i < 20; ++i) before_wait(stream(1));
+  });
+}
+
+TEST(StreamTurns, LaunchesWaitOnceForALongLaunch) {
+  beside_long_launch(stream(1), [] {
+    for (int i = 0; i < 20; ++i) const WholeLaunch whole(nullptr, true);
+  });
+  beside_long_launch(nullptr, [] {
+    for (int i = 0; i < 20; ++i) const WholeLaunch whole(stream(1), true);
+  });
+}
+
+// Its stack is unwound when it has its turn, and not before.
+TEST(StreamTurns, AThreadMayBeCancelledWhileItWaits) {
+  std::optional<WholeLaunch> whole(std::in_place, stream(1), false);
+  for (void (*const wait)(CUstream) :
+       {+[](CUstream in) { begin_operation(in); }, +[](CUstream in) { before_wait(in); }}) {
+    pthread_t waiting{};
+    const auto run = [](void* what) -> void* {
+      reinterpret_cast<void (*)(CUstream)>(what)(stream(1));
+      pthread_testcancel();
+      return nullptr;
+    };
+    ASSERT_EQ(0, pthread_create(&waiting, nullptr, run, reinterpret_cast<void*>(wait)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    ASSERT_EQ(0, pthread_cancel(waiting));
+    whole.reset();
+    void* result = nullptr;
+    ASSERT_EQ(0, pthread_join(waiting, &result));
+    EXPECT_EQ(PTHREAD_CANCELED, result);
+    whole.emplace(stream(1), false);
+  }
 }
 
 TEST(StreamTurns, LaunchesInTheLegacyStreamExcludeThoseInBlockingStreams) {
