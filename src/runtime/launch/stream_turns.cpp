@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -38,6 +39,17 @@ alignas(64) std::atomic<Slot*> slots{nullptr};
 alignas(64) std::atomic<unsigned> waiting{0};   // threads that let a launch finish
 alignas(64) std::atomic<unsigned> launches{0};  // that are being enqueued
 
+// How many threads enqueue something in a stream. Streams may share an entry. There may be many slots, so
+// they are looked at only where these numbers say that it could be worth it.
+struct alignas(64) Numbers {
+  std::atomic<unsigned> operations{0}, launches{0};
+};
+std::array<Numbers, 256> numbers;
+
+Numbers& numbers_of(CUstream stream) noexcept {
+  return numbers[reinterpret_cast<uintptr_t>(stream) * 0x9E3779B97F4A7C15u >> 56];
+}
+
 // A thread that has just said what it does must see the slots of all that have done so before. So this is in
 // one order with what they say.
 Slot* first_slot() noexcept { return slots.load(); }
@@ -45,7 +57,7 @@ Slot* first_slot() noexcept { return slots.load(); }
 Slot* take_slot() noexcept {
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     bool expected = false;
-    if (slot->is_taken.compare_exchange_strong(expected, true)) return slot;
+    if (!slot->is_taken.load() && slot->is_taken.compare_exchange_strong(expected, true)) return slot;
   }
   auto* const slot = new (std::nothrow) Slot;
   if (slot == nullptr) return nullptr;
@@ -53,6 +65,13 @@ Slot* take_slot() noexcept {
   while (!slots.compare_exchange_weak(slot->next, slot)) {
   }
   return slot;
+}
+
+void leave_operation(Slot& slot) noexcept {
+  const CUstream stream = slot.operation.load(std::memory_order_relaxed);
+  if (stream == nullptr) return;
+  slot.operation.store(nullptr, std::memory_order_release);
+  numbers_of(stream).operations.fetch_sub(1, std::memory_order_release);
 }
 
 // The thread's slot while its operation stands there.
@@ -65,7 +84,7 @@ struct OwnSlot {
   ~OwnSlot() {
     if (slot == nullptr) return;
     with_operation = nullptr;
-    slot->operation = nullptr;
+    leave_operation(*slot);
     slot->is_taken = false;
     slot = nullptr;
   }
@@ -86,6 +105,18 @@ CUstream canonical(CUstream stream, Slot* own) {
 bool meets(CUstream stream, CUstream launch, bool is_blocking) {
   if (stream == launch || stream == kAllStreams || launch == CU_STREAM_LEGACY) return true;
   return stream == CU_STREAM_LEGACY && is_blocking;
+}
+
+bool may_meet_launch(CUstream stream) {
+  if (launches.load() == 0) return false;
+  return stream == kAllStreams || stream == CU_STREAM_LEGACY || numbers_of(stream).launches.load() != 0 ||
+         numbers_of(CU_STREAM_LEGACY).launches.load() != 0;
+}
+
+bool may_meet_operation(CUstream launch, bool is_blocking) {
+  return launch == CU_STREAM_LEGACY || numbers_of(launch).operations.load() != 0 ||
+         numbers_of(kAllStreams).operations.load() != 0 ||
+         (is_blocking && numbers_of(CU_STREAM_LEGACY).operations.load() != 0);
 }
 
 // False if the launch has taken so long that nobody waits for it any longer.
@@ -206,7 +237,8 @@ void let_launches_finish(CUstream stream, Slot* own, std::atomic<CUstream>& said
 // streams of their own could keep them waiting. Launches in one stream exclude each other elsewhere.
 void let_other_launches_finish(CUstream stream, Slot* own, bool is_blocking) {
   if (stream != CU_STREAM_LEGACY) {
-    if (is_blocking) let_launches_finish(stream, own, own->launch);
+    if (is_blocking && numbers_of(CU_STREAM_LEGACY).launches.load() != 0)
+      let_launches_finish(stream, own, own->launch);
     return;
   }
   Patience patience(kCallWaits);
@@ -218,20 +250,23 @@ void let_other_launches_finish(CUstream stream, Slot* own, bool is_blocking) {
 }  // namespace
 
 // A launch and an operation each say what they do before they look at the other, in one order for all
-// threads. So at least one of them sees the other. An operation that does so takes its word back and waits.
+// threads. So at least one of them sees the other. The numbers are changed in between. An operation that does
+// so takes its word back and waits.
 void begin_operation(CUstream stream) noexcept {
   Slot* const own = own_slot();
   if (own == nullptr) return;
   stream = canonical(stream, own);
   with_operation = own;
+  leave_operation(*own);  // one that did not return, but was left by an exception or a signal handler
   own->number.store(own->number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   own->operation.store(stream);
-  if (launches.load() != 0) let_launches_finish(stream, own, own->operation);
+  numbers_of(stream).operations.fetch_add(1);
+  if (may_meet_launch(stream)) let_launches_finish(stream, own, own->operation);
 }
 
 void end_operation() noexcept {
   if (with_operation == nullptr) return;
-  with_operation->operation.store(nullptr, std::memory_order_release);
+  leave_operation(*with_operation);
   with_operation = nullptr;
 }
 
@@ -241,6 +276,7 @@ void before_wait(CUstream stream) noexcept {
   Slot* const own = own_slot();
   if (own == nullptr) return;
   stream = canonical(stream, own);
+  if (!may_meet_launch(stream)) return;
   Patience patience(kCallWaits);
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     if (slot != own && !await_launch(*slot, stream, patience)) return;
@@ -258,8 +294,10 @@ WholeLaunch::WholeLaunch(CUstream stream, bool is_blocking) noexcept {
   own->launches_begun.store(own->launches_begun.load(std::memory_order_relaxed) + 1);
   own->launch.store(stream);
   launches.fetch_add(1);
+  numbers_of(stream).launches.fetch_add(1);
   is_entered_ = true;
   let_other_launches_finish(stream, own, is_blocking);
+  if (!may_meet_operation(stream, is_blocking)) return;
   Patience patience(kLaunchWaits);
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     if (slot != own) await_operation(*slot, stream, is_blocking, patience);
@@ -268,7 +306,10 @@ WholeLaunch::WholeLaunch(CUstream stream, bool is_blocking) noexcept {
 
 WholeLaunch::~WholeLaunch() {
   if (!is_entered_) return;
-  own_slot()->launch.store(nullptr, std::memory_order_release);
+  Slot* const own = own_slot();
+  const CUstream stream = own->launch.load(std::memory_order_relaxed);
+  own->launch.store(nullptr, std::memory_order_release);
+  numbers_of(stream).launches.fetch_sub(1, std::memory_order_release);
   launches.fetch_sub(1);
 }
 
