@@ -8,6 +8,7 @@
 #include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
+#include "runtime/launch/stream_turns.h"
 #include "runtime/launch/variant_launch.h"
 #include "support/demangle.h"
 #include "support/log.h"
@@ -31,6 +32,7 @@ uint64_t pending_limit() {
 
 Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, LaunchGuard::Next next) {
   const bool is_tried = next == LaunchGuard::Next::MeasuredOriginal;
+  const Operation operation(launch.stream);
   measured.begin();
   const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);
   measured.end(result == CUDA_SUCCESS);
@@ -40,6 +42,7 @@ Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured,
 
 Outcome launch_original(const Launch& launch, const ParentKernel& parent) {
   if (capture_state(launch.stream) != Capture::None) return leave(reasons::kStreamCapture);
+  const Operation operation(launch.stream);
   CountedLaunch counted(parent.name());
   TimedLaunch timed(parent.name(), launch.stream);
   const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);

@@ -206,8 +206,11 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   }
   // The parent alone is one operation, as in the program.
   std::optional<WholeLaunch> whole;
+  std::optional<Operation> alone;
   if (parent.variant().launcher == jit::Launcher::Host || slices.count() > 1)
     whole.emplace(launch.stream, context.is_blocking());
+  else
+    alone.emplace(launch.stream);
   Launch part = launch;
   CountedLaunch counted(parent.name());
   for (uint64_t i = 0; i < slices.count(); ++i) {

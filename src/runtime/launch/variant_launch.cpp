@@ -5,6 +5,7 @@
 #include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
+#include "runtime/launch/stream_turns.h"
 
 namespace klap::runtime {
 
@@ -30,6 +31,7 @@ CUresult launch_variant(const Launch& launch, CUfunction function, void** params
 
 Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
                      void** extra) {
+  const Operation operation(launch.stream);
   CountedLaunch counted(parent.name());
   TimedLaunch timed(parent.name(), launch.stream);
   const CUresult result = launch_variant(launch, function, params, extra);

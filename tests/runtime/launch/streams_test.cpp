@@ -1,9 +1,13 @@
 // Streams: a queue for each, found by id, given back when the stream or its thread ends; pairs never
 // interleave.
+#include <atomic>
+#include <chrono>
+#include <latch>
 #include <map>
 #include <thread>
 
 #include "fake_driver.h"
+#include "runtime/launch/stream_turns.h"
 
 namespace klap::runtime {
 namespace {
@@ -39,6 +43,39 @@ TEST_F(StreamsTest, EachStreamHasAQueue) {
   EXPECT_NE(of_null, last_queue());
   EXPECT_NE(of_created, last_queue());
   EXPECT_EQ("0x2", calls("cuLaunchKernel").back()["stream"]);
+}
+
+// A launch in a blocking stream may be a single kernel. It takes its turn, too.
+TEST_F(StreamsTest, NoLaunchComesBetweenTheKernelsOfAnother) {
+  const auto expect_to_wait = [&](CUfunction function) {
+    std::atomic<bool> is_over{false};
+    std::latch has_begun(1);
+    std::thread other([&] {
+      const WholeLaunch whole(nullptr, true);
+      has_begun.count_down();
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      is_over = true;
+    });
+    has_begun.wait();
+    Launch launch = launch_of(function);
+    launch.stream = new_stream();
+    EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch));
+    EXPECT_TRUE(is_over) << launched().back();
+    other.join();
+  };
+  expect_to_wait(parent_);
+  expect_to_wait(launching_);
+  jit::Variant variant;
+  variant.parent = "parent";
+  variant.parent_variant = "other";  // has the same parameters
+  variant.granularity = jit::Granularity::Warp;
+  variant.launcher = jit::Launcher::Device;
+  LoadedImage image;
+  image.library = library_;
+  image.variants = {variant};
+  Registry::instance().remove_library(library_);
+  Registry::instance().add(image);
+  expect_to_wait(kernel("parent"));
 }
 
 TEST_F(StreamsTest, DestroyedStreamGivesItsQueueBack) {
