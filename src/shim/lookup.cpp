@@ -62,7 +62,7 @@ void replace(const char* symbol, void** function, int version, cuuint64_t flags)
   if (!symbol || !function || !*function) return;
   if (!in_libcuda(*function)) return;
   const Hook* const hook = hook_for_request(symbol, version, flags);
-  *function = hook ? hook->function : with_turns(symbol, *function, flags);
+  *function = hook ? hook->function : with_turns(symbol, *function, version, flags);
 }
 
 }  // namespace

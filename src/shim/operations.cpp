@@ -64,6 +64,11 @@ constexpr OperationName kNames[] = {{"cuMemcpy", kDefaultStream},
                                     {"cuMemsetD2D16Async", 5},
                                     {"cuMemsetD2D32Async", 5},
                                     {"cuMemPrefetchAsync", kEveryStream},
+                                    {"cuMemPrefetchBatchAsync", 7},
+                                    {"cuMemDiscardBatchAsync", 4},
+                                    {"cuMemDiscardAndPrefetchBatchAsync", 7},
+                                    {"cuMemBatchDecompressAsync", 4},
+                                    {"cuMemMapArrayAsync", 2},
                                     {"cuStreamAttachMemAsync", 0},
                                     {"cuEventRecord", 1},
                                     {"cuEventRecordWithFlags", 1},
@@ -76,8 +81,11 @@ constexpr OperationName kNames[] = {{"cuMemcpy", kDefaultStream},
                                     {"cuStreamWaitValue64", 0},
                                     {"cuStreamBatchMemOp", 0},
                                     {"cuStreamBeginCapture", 0},
+                                    {"cuStreamBeginCaptureToGraph", 0},
+                                    {"cuGraphUpload", 1},
                                     {"cuGraphLaunch", 1},
                                     {"cuLaunchCooperativeKernel", 8},
+                                    {"cuLaunchCooperativeKernelMultiDevice", kEveryStream},
                                     {"cuLaunch", kDefaultStream},
                                     {"cuLaunchGrid", kDefaultStream},
                                     {"cuLaunchGridAsync", 3},
@@ -85,6 +93,10 @@ constexpr OperationName kNames[] = {{"cuMemcpy", kDefaultStream},
                                     {"cuWaitExternalSemaphoresAsync", 3},
                                     {"cuGraphicsMapResources", 2},
                                     {"cuGraphicsUnmapResources", 2},
+                                    {"cuGLMapBufferObject", kDefaultStream},
+                                    {"cuGLMapBufferObjectAsync", 3},
+                                    {"cuGLUnmapBufferObject", kDefaultStream},
+                                    {"cuGLUnmapBufferObjectAsync", 1},
                                     {"cuStreamSynchronize", 0, Does::Wait},
                                     {"cuStreamQuery", 0, Does::Wait},
                                     {"cuCtxSynchronize", kEveryStream, Does::Wait}};
@@ -187,9 +199,12 @@ void* entry_for(const OperationName* operation, void* function, bool per_thread)
 
 }  // namespace
 
-void* with_turns(const char* name, void* function, cuuint64_t flags) noexcept {
-  return entry_for(operation_named(name), function,
-                   (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
+void* with_turns(const char* name, void* function, int version, cuuint64_t flags) noexcept {
+  constexpr int kFirstPerThread = 7000;  // older versions of a function have the legacy stream as default
+  const Symbol parts = parts_of(name);   // a name may be that of a symbol
+  const bool asks_for_per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  return entry_for(operation_named(parts.name), function,
+                   parts.per_thread || (asks_for_per_thread && version >= kFirstPerThread));
 }
 
 void* with_turns(const char* symbol, void* function) noexcept {

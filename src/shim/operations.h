@@ -10,9 +10,9 @@
 
 namespace klap::shim {
 
-// `function` is the driver's answer to cuGetProcAddress for that name and those flags. The result is what the
-// program gets: a function that takes its turn, or `function` itself.
-void* with_turns(const char* name, void* function, cuuint64_t flags) noexcept;
+// `function` is the driver's answer to cuGetProcAddress for that name, that CUDA version and those flags. The
+// result is what the program gets: a function that takes its turn, or `function` itself.
+void* with_turns(const char* name, void* function, int version, cuuint64_t flags) noexcept;
 
 // Does so for a function that was found by dlsym as `symbol`, which says its version and its streams.
 void* with_turns(const char* symbol, void* function) noexcept;

@@ -102,6 +102,14 @@ TEST_F(LookupTest, WhatEnqueuesTakesItsTurn) {
   }
 }
 
+// Programs compare functions, and ask again. The default stream of a function is part of what it does.
+TEST_F(LookupTest, WhatEnqueuesIsOneFunctionForEachDefaultStream) {
+  expect("one twice", "yes", "-");
+  expect("one by_symbol", "yes", "-");
+  expect("one per_thread", "no", "-");
+  expect("one older_than_per_thread", "yes", "-");
+}
+
 TEST_F(LookupTest, DlsymGivesEverythingElseAsItIs) {
   for (const std::string name : {"cuInit", "cuGetExportTable", "cuMemAlloc"}) {
     expect("dlsym " + name, kDriver, name);

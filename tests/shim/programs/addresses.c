@@ -30,6 +30,15 @@ static void ask(get_v2 get, const char* name, int version, cuuint64_t flags) {
   say(route, name, function);
 }
 
+/* Whether two requests get one function. */
+static void compare(get_v2 get, const char* what, const char* name, int version, cuuint64_t flags,
+                    int other_version, cuuint64_t other_flags) {
+  void *function = NULL, *other = NULL;
+  get(name, &function, version, flags, NULL);
+  get(name, &other, other_version, other_flags, NULL);
+  printf("one %s %s -\n", what, function == other ? "yes" : "no");
+}
+
 int main(void) {
   static const char* const names[] = {"cuInit",
                                       "cuGetExportTable",
@@ -118,6 +127,14 @@ int main(void) {
   ask(get, "cuGetProcAddress", 11000, 0);
   ask(get, "cuGetProcAddress", 11030, 0);
   ask(get, "cuGetProcAddress", 12000, 0);
+
+  const cuuint64_t per_thread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  compare(get, "twice", "cuEventRecord", 12000, 0, 12000, 0);
+  compare(get, "per_thread", "cuEventRecord", 12000, 0, 12000, per_thread);
+  compare(get, "older_than_per_thread", "cuEventRecord", 5000, per_thread, 12000, 0);
+  void* copy = NULL;
+  get("cuMemcpyDtoHAsync", &copy, 12000, 0, NULL);
+  printf("one by_symbol %s -\n", copy == dlsym(library, "cuMemcpyDtoHAsync_v2") ? "yes" : "no");
 
   /* The older version of the look-up itself, with its four parameters. */
   void *older = NULL, *function = NULL;
