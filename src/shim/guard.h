@@ -15,6 +15,7 @@
 #include "runtime/parents/handles.h"
 #include "runtime/parents/launch_guard.h"
 #include "runtime/parents/pointers_apart.h"
+#include "runtime/process.h"
 #include "shim/libcuda.h"
 #include "support/boundary.h"
 
@@ -63,20 +64,21 @@ CUresult in_place(const char* entry_point, const Work& work, Args... args) {
   return result ? *result : with_room<Member>(entry_point, args...);
 }
 
+// True if other threads may be in the middle of a launch. A forked child has no other threads, but what they
+// said they were doing.
+inline bool others_may_launch() noexcept {
+  return !runtime::nothing_rewritten() && !runtime::is_forked_child();
+}
+
 // The calling thread's turn in a stream, for a call of the driver's function.
 class Turn {
  public:
-  explicit Turn(CUstream stream) noexcept : is_taken_(!runtime::nothing_rewritten()) {
-    if (is_taken_) runtime::begin_operation(stream);
+  explicit Turn(CUstream stream) noexcept {
+    if (others_may_launch()) operation_.emplace(stream);
   }
-  ~Turn() {
-    if (is_taken_) runtime::end_operation();
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
 
  private:
-  bool is_taken_;
+  std::optional<runtime::Operation> operation_;
 };
 
 // A launch in `stream`. If it is the program's own call, that takes its turn in the stream.

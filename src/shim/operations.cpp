@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "runtime/launch/stream_turns.h"
-#include "runtime/parents/handles.h"
+#include "shim/guard.h"
 
 namespace klap::shim {
 
@@ -169,7 +169,7 @@ __attribute__((visibility("hidden"))) void* klap_shim_operation_begins(uint64_t 
                                                                        const uint64_t* stack) {
   using namespace klap;
   const shim::Entry& entry = shim::entries[index];
-  if (runtime::nothing_rewritten()) return entry.function;
+  if (!shim::others_may_launch()) return entry.function;
   const CUstream stream = shim::stream_of(entry, registers, stack);
   const bool waits = entry.operation->does == shim::Does::Wait;
   waits ? runtime::before_wait(stream) : runtime::begin_operation(stream);
