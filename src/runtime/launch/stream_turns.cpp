@@ -10,6 +10,8 @@
 #include <new>
 #include <thread>
 
+#include "runtime/driver.h"
+
 namespace klap::runtime {
 
 namespace {
@@ -24,13 +26,14 @@ constexpr std::chrono::milliseconds kLaunchWaits(20), kCallWaits(1000);
 struct Slot {
   Slot* next = nullptr;
   std::atomic<bool> is_taken{true};
-  // Null: nothing. The legacy stream is CU_STREAM_LEGACY here, and a per-thread stream is its thread's slot.
+  // Null: nothing. A legacy stream is its context here, and a per-thread stream its thread's slot
+  // (canonical()).
   alignas(64) std::atomic<CUstream> operation{nullptr};
   std::atomic<CUstream> waits{nullptr};  // the thread lets another one's launch finish first
   std::atomic<uint64_t> number{0};       // of the thread's operation
   std::atomic<uint64_t> takes_long{0};   // the number of an operation that launches no longer wait for
   alignas(64) std::atomic<CUstream> launch{nullptr};
-  std::atomic<bool> is_blocking{false};     // the launch's stream
+  std::atomic<CUstream> legacy{nullptr};    // that the launch's stream waits for, or that it is; null if none
   std::atomic<uint64_t> launches_begun{0};  // a launch that follows another one is not the same
   std::atomic<uint64_t> long_launch{0};     // the one that nobody waits for any longer
 };
@@ -46,7 +49,14 @@ struct alignas(64) Numbers {
 };
 std::array<Numbers, 256> numbers;
 
+// Legacy streams differ by their contexts, which are even.
+bool is_legacy(CUstream stream) noexcept {
+  return stream != kAllStreams && (reinterpret_cast<uintptr_t>(stream) & 1) != 0;
+}
+
+// All legacy streams share an entry.
 Numbers& numbers_of(CUstream stream) noexcept {
+  if (is_legacy(stream)) stream = CU_STREAM_LEGACY;
   return numbers[reinterpret_cast<uintptr_t>(stream) * 0x9E3779B97F4A7C15u >> 56];
 }
 
@@ -95,34 +105,40 @@ Slot* own_slot() noexcept {
   return own.slot;
 }
 
-CUstream canonical(CUstream stream, Slot* own) {
-  if (stream == nullptr) return CU_STREAM_LEGACY;
+CUstream legacy_stream() noexcept {
+  CUcontext context = nullptr;
+  if (const Driver* const cuda = driver()) cuda->ctx_get_current(&context);
+  return reinterpret_cast<CUstream>(reinterpret_cast<uintptr_t>(context) | 1);
+}
+
+CUstream canonical(CUstream stream, Slot* own) noexcept {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY) return legacy_stream();
   return stream == CU_STREAM_PER_THREAD ? reinterpret_cast<CUstream>(own) : stream;
 }
 
 // Whether what is enqueued in `stream` may come between the operations of a launch in another one. Of
-// `stream` it is not known whether it is blocking.
-bool meets(CUstream stream, CUstream launch, bool is_blocking) {
-  if (stream == launch || stream == kAllStreams || launch == CU_STREAM_LEGACY) return true;
-  return stream == CU_STREAM_LEGACY && is_blocking;
+// `stream` neither the context is known, nor whether it is blocking.
+bool meets(CUstream stream, CUstream launch, CUstream legacy) {
+  if (stream == launch || stream == kAllStreams) return true;
+  return launch == legacy ? !is_legacy(stream) : stream == legacy;
 }
 
 bool may_meet_launch(CUstream stream) {
   if (launches.load() == 0) return false;
-  return stream == kAllStreams || stream == CU_STREAM_LEGACY || numbers_of(stream).launches.load() != 0 ||
+  return stream == kAllStreams || is_legacy(stream) || numbers_of(stream).launches.load() != 0 ||
          numbers_of(CU_STREAM_LEGACY).launches.load() != 0;
 }
 
-bool may_meet_operation(CUstream launch, bool is_blocking) {
-  return launch == CU_STREAM_LEGACY || numbers_of(launch).operations.load() != 0 ||
+bool may_meet_operation(CUstream launch, CUstream legacy) {
+  return launch == legacy || numbers_of(launch).operations.load() != 0 ||
          numbers_of(kAllStreams).operations.load() != 0 ||
-         (is_blocking && numbers_of(CU_STREAM_LEGACY).operations.load() != 0);
+         (legacy != nullptr && numbers_of(legacy).operations.load() != 0);
 }
 
 // False if the launch has taken so long that nobody waits for it any longer.
 bool meets_launch_of(const Slot& other, CUstream stream) {
   const CUstream launch = other.launch.load();
-  return launch != nullptr && meets(stream, launch, other.is_blocking.load(std::memory_order_relaxed)) &&
+  return launch != nullptr && meets(stream, launch, other.legacy.load(std::memory_order_relaxed)) &&
          other.long_launch.load() != other.launches_begun.load();
 }
 
@@ -171,10 +187,10 @@ class Patience {
 
 // Waits until the other thread's operation has returned, or has taken so long that it must be enqueued, or
 // must be waiting for the GPU.
-void await_operation(Slot& other, CUstream launch, bool is_blocking, Patience& patience) {
+void await_operation(Slot& other, CUstream launch, CUstream legacy, Patience& patience) {
   const auto is_under_way = [&] {
     const CUstream stream = other.operation.load();
-    return stream != nullptr && meets(stream, launch, is_blocking);
+    return stream != nullptr && meets(stream, launch, legacy);
   };
   if (!is_under_way()) return;
   const uint64_t number = other.number.load();
@@ -188,13 +204,13 @@ void await_operation(Slot& other, CUstream launch, bool is_blocking, Patience& p
 }
 
 // Lets those go first that wait already. So launches that follow each other closely do not keep them.
-void await_waiting(CUstream launch, bool is_blocking) {
+void await_waiting(CUstream launch, CUstream legacy) {
   if (waiting.load(std::memory_order_relaxed) == 0) return;
   Patience patience(kLaunchWaits);
   for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     const auto waits = [&] {
       const CUstream stream = slot->waits.load();
-      return stream != nullptr && meets(stream, launch, is_blocking);
+      return stream != nullptr && meets(stream, launch, legacy);
     };
     while (waits()) {
       if (!patience.step()) return;
@@ -235,15 +251,15 @@ void let_launches_finish(CUstream stream, Slot* own, std::atomic<CUstream>& said
 
 // Launches in the legacy stream exclude those in blocking streams. They come first, or many threads with
 // streams of their own could keep them waiting. Launches in one stream exclude each other elsewhere.
-void let_other_launches_finish(CUstream stream, Slot* own, bool is_blocking) {
-  if (stream != CU_STREAM_LEGACY) {
-    if (is_blocking && numbers_of(CU_STREAM_LEGACY).launches.load() != 0)
+void let_other_launches_finish(CUstream stream, Slot* own, CUstream legacy) {
+  if (stream != legacy) {
+    if (legacy != nullptr && numbers_of(legacy).launches.load() != 0)
       let_launches_finish(stream, own, own->launch);
     return;
   }
   Patience patience(kCallWaits);
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-    if (slot != own && slot->launch.load() != CU_STREAM_LEGACY) await_launch(*slot, stream, patience);
+    if (slot != own && !is_legacy(slot->launch.load())) await_launch(*slot, stream, patience);
   }
 }
 
@@ -289,18 +305,19 @@ WholeLaunch::WholeLaunch(CUstream stream, bool is_blocking) noexcept {
   Slot* const own = own_slot();
   if (own == nullptr) return;
   stream = canonical(stream, own);
-  await_waiting(stream, is_blocking);
-  own->is_blocking.store(is_blocking, std::memory_order_relaxed);
+  const CUstream legacy = is_legacy(stream) ? stream : is_blocking ? legacy_stream() : nullptr;
+  await_waiting(stream, legacy);
+  own->legacy.store(legacy, std::memory_order_relaxed);
   own->launches_begun.store(own->launches_begun.load(std::memory_order_relaxed) + 1);
   own->launch.store(stream);
   launches.fetch_add(1);
   numbers_of(stream).launches.fetch_add(1);
   is_entered_ = true;
-  let_other_launches_finish(stream, own, is_blocking);
-  if (!may_meet_operation(stream, is_blocking)) return;
+  let_other_launches_finish(stream, own, legacy);
+  if (!may_meet_operation(stream, legacy)) return;
   Patience patience(kLaunchWaits);
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-    if (slot != own) await_operation(*slot, stream, is_blocking, patience);
+    if (slot != own) await_operation(*slot, stream, legacy, patience);
   }
 }
 

@@ -12,10 +12,20 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/driver.h"
+
 namespace klap::runtime {
 namespace {
 
 CUstream stream(uintptr_t number) { return reinterpret_cast<CUstream>(number * 0x1000); }
+
+// The context of all threads is none, whatever other tests have left.
+class StreamTurns : public testing::Test {
+ protected:
+  StreamTurns() {
+    if (driver() != nullptr) driver()->ctx_set_current(nullptr);
+  }
+};
 
 void in_thread(const std::function<void()>& work) { std::thread(work).join(); }
 
@@ -40,7 +50,7 @@ bool waits_for_launch(CUstream in, CUstream launch, bool is_blocking) {
   return has_waited;
 }
 
-TEST(StreamTurns, AnOperationWaitsWhereItCouldComeBetween) {
+TEST_F(StreamTurns, AnOperationWaitsWhereItCouldComeBetween) {
   EXPECT_TRUE(waits_for_launch(stream(1), stream(1), false));
   EXPECT_TRUE(waits_for_launch(stream(1), stream(1), true));
   EXPECT_TRUE(waits_for_launch(nullptr, nullptr, true));
@@ -52,7 +62,7 @@ TEST(StreamTurns, AnOperationWaitsWhereItCouldComeBetween) {
   EXPECT_TRUE(waits_for_launch(kAllStreams, stream(1), false));
 }
 
-TEST(StreamTurns, AnOperationInAnotherStreamDoesNotWait) {
+TEST_F(StreamTurns, AnOperationInAnotherStreamDoesNotWait) {
   EXPECT_FALSE(waits_for_launch(stream(2), stream(1), false));
   EXPECT_FALSE(waits_for_launch(stream(2), stream(1), true));
   EXPECT_FALSE(waits_for_launch(nullptr, stream(1), false));
@@ -60,13 +70,13 @@ TEST(StreamTurns, AnOperationInAnotherStreamDoesNotWait) {
       << "each thread has its own";
 }
 
-TEST(StreamTurns, AThreadDoesNotWaitForItself) {
+TEST_F(StreamTurns, AThreadDoesNotWaitForItself) {
   const WholeLaunch whole(stream(1), true);
   operate(stream(1));
   before_wait(stream(1));
 }
 
-TEST(StreamTurns, WaitingForAStreamBeginsBehindALaunch) {
+TEST_F(StreamTurns, WaitingForAStreamBeginsBehindALaunch) {
   std::atomic<bool> is_over{false}, has_waited{false};
   std::optional<WholeLaunch> whole(std::in_place, stream(1), false);
   in_thread([] { before_wait(stream(2)); });
@@ -82,7 +92,7 @@ TEST(StreamTurns, WaitingForAStreamBeginsBehindALaunch) {
 }
 
 // Threads that launch one after the other do not keep a thread that only waits.
-TEST(StreamTurns, WaitingIsNotForLaterLaunches) {
+TEST_F(StreamTurns, WaitingIsNotForLaterLaunches) {
   std::atomic<bool> is_over{false};
   std::latch have_begun(3);
   std::vector<std::thread> threads;
@@ -102,7 +112,7 @@ TEST(StreamTurns, WaitingIsNotForLaterLaunches) {
   EXPECT_LT(end - begin, std::chrono::seconds(10)) << "each would take a second";
 }
 
-TEST(StreamTurns, ALaunchWaitsForACallThatIsUnderWay) {
+TEST_F(StreamTurns, ALaunchWaitsForACallThatIsUnderWay) {
   std::atomic<bool> is_done{false};
   std::latch has_begun(1);
   std::thread other([&] {
@@ -119,7 +129,7 @@ TEST(StreamTurns, ALaunchWaitsForACallThatIsUnderWay) {
 }
 
 // The call waits for the GPU, and the GPU for this thread.
-TEST(StreamTurns, ALaunchDoesNotWaitForEver) {
+TEST_F(StreamTurns, ALaunchDoesNotWaitForEver) {
   std::latch has_begun(1), may_end(1);
   std::thread other([&] {
     begin_operation(stream(1));
@@ -134,7 +144,7 @@ TEST(StreamTurns, ALaunchDoesNotWaitForEver) {
 }
 
 // They may all wait for the GPU.
-TEST(StreamTurns, ALaunchWaitsForAllCallsAtOnce) {
+TEST_F(StreamTurns, ALaunchWaitsForAllCallsAtOnce) {
   constexpr int kThreads = 100;
   std::latch have_begun(kThreads), may_end(1);
   std::vector<std::thread> threads;
@@ -173,7 +183,7 @@ void beside_long_launch(CUstream in, const std::function<void()>& work) {
   EXPECT_LT(end - begin, std::chrono::seconds(10)) << "each would take a second";
 }
 
-TEST(StreamTurns, CallsWaitOnceForALongLaunch) {
+TEST_F(StreamTurns, CallsWaitOnceForALongLaunch) {
   beside_long_launch(stream(1), [] {
     for (int i = 0; i < 20; ++i) operate(stream(1));
     for (int i = 0; i < 20; ++i) before_wait(stream(1));
@@ -183,7 +193,7 @@ TEST(StreamTurns, CallsWaitOnceForALongLaunch) {
   });
 }
 
-TEST(StreamTurns, LaunchesWaitOnceForALongLaunch) {
+TEST_F(StreamTurns, LaunchesWaitOnceForALongLaunch) {
   beside_long_launch(stream(1), [] {
     for (int i = 0; i < 20; ++i) const WholeLaunch whole(nullptr, true);
   });
@@ -193,7 +203,7 @@ TEST(StreamTurns, LaunchesWaitOnceForALongLaunch) {
 }
 
 // Its stack is unwound when it has its turn, and not before.
-TEST(StreamTurns, AThreadMayBeCancelledWhileItWaits) {
+TEST_F(StreamTurns, AThreadMayBeCancelledWhileItWaits) {
   std::optional<WholeLaunch> whole(std::in_place, stream(1), false);
   for (void (*const wait)(CUstream) :
        {+[](CUstream in) { begin_operation(in); }, +[](CUstream in) { before_wait(in); }}) {
@@ -214,7 +224,7 @@ TEST(StreamTurns, AThreadMayBeCancelledWhileItWaits) {
   }
 }
 
-TEST(StreamTurns, LaunchesInTheLegacyStreamExcludeThoseInBlockingStreams) {
+TEST_F(StreamTurns, LaunchesInTheLegacyStreamExcludeThoseInBlockingStreams) {
   std::atomic<int> legacy{0}, blocking{0}, together{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -234,7 +244,7 @@ TEST(StreamTurns, LaunchesInTheLegacyStreamExcludeThoseInBlockingStreams) {
 }
 
 // Launches that follow each other closely do not keep the others, or this would not end.
-TEST(StreamTurns, ManyThreadsInOneStream) {
+TEST_F(StreamTurns, ManyThreadsInOneStream) {
   std::atomic<bool> is_half{false}, is_over{false};
   std::atomic<int> between{0}, operations{0};
   std::vector<std::thread> threads;
@@ -260,7 +270,7 @@ TEST(StreamTurns, ManyThreadsInOneStream) {
 }
 
 // Slots of ended threads are used again.
-TEST(StreamTurns, ThreadsComeAndGo) {
+TEST_F(StreamTurns, ThreadsComeAndGo) {
   for (int i = 0; i < 2000; ++i) in_thread([] { operate(stream(1)); });
   const WholeLaunch whole(stream(1), false);
 }

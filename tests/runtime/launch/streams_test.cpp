@@ -78,6 +78,36 @@ TEST_F(StreamsTest, NoLaunchComesBetweenTheKernelsOfAnother) {
   expect_to_wait(kernel("parent"));
 }
 
+// A copy that takes long on one device does not delay launches on another one.
+TEST_F(StreamsTest, LegacyStreamsOfTwoContextsDoNotMeet) {
+  const CUcontext first = context_;
+  new_context();
+  std::latch have_begun(2), may_end(1);
+  const auto keep_busy = [&] {
+    driver()->ctx_set_current(first);
+    begin_operation(nullptr);
+    have_begun.count_down();
+    may_end.wait();
+    end_operation();
+  };
+  const auto keep_launching = [&] {
+    driver()->ctx_set_current(first);
+    const WholeLaunch whole(new_stream(), true);
+    have_begun.count_down();
+    may_end.wait();
+  };
+  std::thread busy(keep_busy), launching(keep_launching);
+  have_begun.wait();
+  const auto begin = std::chrono::steady_clock::now();
+  launch_in(nullptr);
+  { const Operation operation(nullptr); }
+  const auto end = std::chrono::steady_clock::now();
+  EXPECT_LT(end - begin, std::chrono::milliseconds(500)) << "the operation would wait for a second";
+  may_end.count_down();
+  busy.join();
+  launching.join();
+}
+
 TEST_F(StreamsTest, DestroyedStreamGivesItsQueueBack) {
   const CUstream first = new_stream();
   launch_in(first);
