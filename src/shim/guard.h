@@ -35,35 +35,6 @@ CUresult forward(Args... args) {
   return cuda && cuda->*Member ? (cuda->*Member)(args...) : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-template <When when, class Work>
-void act(const char* entry_point, const Work& work) {
-  if (when == When::OnceRewritten && runtime::nothing_rewritten()) return;
-  if (is_inside()) return;
-  contain(entry_point, "runs unchanged", [&] {
-    if (may_act()) work();
-  });
-}
-
-// For calls that take device memory, which klap_jit's queues must not keep from the program. If the device
-// has no memory left, the queues' memory is given back and the call is made once more.
-template <auto Member, class... Args>
-CUresult with_room(const char* entry_point, Args... args) {
-  const CUresult result = forward<Member>(args...);
-  if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-  bool is_given_back = false;
-  act<When::Always>(entry_point, [&] { is_given_back = runtime::give_back_queue_memory(); });
-  return is_given_back ? forward<Member>(args...) : result;
-}
-
-// `work` returns an optional result. If it has none, or fails, the program's own call is made. That is a load
-// or a launch, which both take memory.
-template <auto Member, When when = When::Always, class Work, class... Args>
-CUresult in_place(const char* entry_point, const Work& work, Args... args) {
-  std::optional<CUresult> result;
-  act<when>(entry_point, [&] { result = work(); });
-  return result ? *result : with_room<Member>(entry_point, args...);
-}
-
 // True if other threads may be in the middle of a launch. A forked child has no other threads, but what they
 // said they were doing.
 inline bool others_may_launch() noexcept {
@@ -81,14 +52,49 @@ class Turn {
   std::optional<runtime::Operation> operation_;
 };
 
+// Does so in the thread's turn. Other threads' launches wait for nothing else that a hook does.
+template <auto Member, class... Args>
+CUresult forward_in(CUstream stream, Args... args) {
+  const Turn turn(stream);
+  return forward<Member>(args...);
+}
+
+template <When when, class Work>
+void act(const char* entry_point, const Work& work) {
+  if (when == When::OnceRewritten && runtime::nothing_rewritten()) return;
+  if (is_inside()) return;
+  contain(entry_point, "runs unchanged", [&] {
+    if (may_act()) work();
+  });
+}
+
+// For calls that take device memory, which klap_jit's queues must not keep from the program. If the device
+// has no memory left, the queues' memory is given back and the call is made once more.
+template <class Call>
+CUresult with_room(const char* entry_point, const Call& call) {
+  const CUresult result = call();
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+  bool is_given_back = false;
+  act<When::Always>(entry_point, [&] { is_given_back = runtime::give_back_queue_memory(); });
+  return is_given_back ? call() : result;
+}
+
+// `work` returns an optional result. If it has none, or fails, the program's own call is made. That is a load
+// or a launch, which both take memory.
+template <auto Member, When when = When::Always, class Work, class... Args>
+CUresult in_place(const char* entry_point, const Work& work, Args... args) {
+  std::optional<CUresult> result;
+  act<when>(entry_point, [&] { result = work(); });
+  return result ? *result : with_room(entry_point, [&] { return forward<Member>(args...); });
+}
+
 // A launch in `stream`. If it is the program's own call, that takes its turn in the stream.
 template <auto Member, class Work, class... Args>
 CUresult launch_in_place(const char* entry_point, const Work& work, CUstream stream, Args... args) {
   std::optional<CUresult> result;
   act<When::OnceRewritten>(entry_point, [&] { result = work(); });
   if (result) return *result;
-  const Turn turn(stream);
-  return with_room<Member>(entry_point, args...);
+  return with_room(entry_point, [&] { return forward_in<Member>(stream, args...); });
 }
 
 // Before a call that takes so many bytes of device memory, or fewer. Such calls are where the driver may wait
@@ -104,33 +110,38 @@ inline void before_allocation(const char* entry_point, uint64_t bytes) {
 template <auto Member, class... Args>
 CUresult allocate(const char* entry_point, uint64_t bytes, Args... args) {
   before_allocation(entry_point, bytes);
-  return with_room<Member>(entry_point, args...);
+  return with_room(entry_point, [&] { return forward<Member>(args...); });
 }
 
 // For those that do so in a stream.
 template <auto Member, class... Args>
 CUresult allocate_in(const char* entry_point, CUstream stream, uint64_t bytes, Args... args) {
   before_allocation(entry_point, bytes);
-  const Turn turn(stream);
-  return with_room<Member>(entry_point, args...);
+  return with_room(entry_point, [&] { return forward_in<Member>(stream, args...); });
 }
 
 // Facts about the program's memory end with it, whatever else klap_jit does. Kernels that used it are often
 // done by then, and their times can be read.
+inline void after_release() {
+  runtime::forget_allocations();
+  if (runtime::is_launch_measured())
+    act<When::OnceRewritten>("cuMemFree", [] { runtime::collect_measured_launches(); });
+}
+
 template <auto Member, class... Args>
 CUresult release(Args... args) {
   runtime::forget_allocations();
   const CUresult result = forward<Member>(args...);
-  runtime::forget_allocations();
-  if (runtime::is_launch_measured())
-    act<When::OnceRewritten>("cuMemFree", [] { runtime::collect_measured_launches(); });
+  after_release();
   return result;
 }
 
 template <auto Member, class... Args>
 CUresult release_in(CUstream stream, Args... args) {
-  const Turn turn(stream);
-  return release<Member>(args...);
+  runtime::forget_allocations();
+  const CUresult result = forward_in<Member>(stream, args...);
+  after_release();
+  return result;
 }
 
 // A module's variables are the program's memory, too.
