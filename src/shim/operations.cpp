@@ -112,12 +112,18 @@ struct Entry {
   void* function;
   const OperationName* operation;
   bool per_thread;  // null is the thread's own stream
+  bool between_devices;
 };
 
 constexpr size_t kMostEntries = 256, kEntryBytes = 16;  // as in operations.S
 std::array<Entry, kMostEntries> entries;
 size_t entries_taken = 0;
 std::mutex mutex;  // for the two above; an entry that the program has stays as it is
+
+// A copy in the legacy stream of one device waits for that of the other one.
+bool may_be_between_devices(std::string_view name) {
+  return name.starts_with("cuMemcpy") && name.find("Hto") == name.npos && name.find("toH") == name.npos;
+}
 
 const OperationName* operation_named(std::string_view name) {
   for (const OperationName& operation : kNames) {
@@ -151,6 +157,8 @@ CUstream stream_of(const Entry& entry, const uint64_t* registers, const uint64_t
     handle = place < kRegisters ? registers[place] : stack[place - kRegisters];
   }
   if (handle == 0 && entry.per_thread) return CU_STREAM_PER_THREAD;
+  const bool is_legacy = handle == 0 || handle == reinterpret_cast<uint64_t>(CU_STREAM_LEGACY);
+  if (is_legacy && entry.between_devices) return runtime::kAllLegacyStreams;
   return reinterpret_cast<CUstream>(handle);
 }
 
@@ -193,7 +201,8 @@ void* entry_for(const OperationName* operation, void* function, bool per_thread)
   size_t index = 0;
   while (index < entries_taken && !is_same(entries[index])) ++index;
   if (index == kMostEntries) return function;
-  if (index == entries_taken) entries[entries_taken++] = {function, operation, per_thread};
+  if (index == entries_taken)
+    entries[entries_taken++] = {function, operation, per_thread, may_be_between_devices(operation->name)};
   return klap_shim_operations + index * kEntryBytes;
 }
 

@@ -120,6 +120,7 @@ CUstream canonical(CUstream stream, Slot* own) noexcept {
 // `stream` neither the context is known, nor whether it is blocking.
 bool meets(CUstream stream, CUstream launch, CUstream legacy) {
   if (stream == launch || stream == kAllStreams) return true;
+  if (stream == kAllLegacyStreams) return legacy != nullptr;
   return launch == legacy ? !is_legacy(stream) : stream == legacy;
 }
 

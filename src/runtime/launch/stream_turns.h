@@ -18,9 +18,11 @@ namespace klap::runtime {
 
 // The argument of begin_operation() for a call that concerns all streams.
 inline const CUstream kAllStreams = reinterpret_cast<CUstream>(~uintptr_t{0});
+// Its argument for a call that concerns the legacy streams of several contexts.
+inline const CUstream kAllLegacyStreams = reinterpret_cast<CUstream>(~uintptr_t{2});
 
-// The calling thread is about to call the driver, which enqueues something in `stream`. Null is the legacy
-// stream. end_operation() follows in the same thread; alone it does nothing.
+// The calling thread is about to call the driver, which enqueues something in `stream`. Null is the
+// current context's legacy stream. end_operation() follows in the same thread; alone it does nothing.
 void begin_operation(CUstream stream) noexcept;
 void end_operation() noexcept;
 

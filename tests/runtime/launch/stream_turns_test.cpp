@@ -60,12 +60,15 @@ TEST_F(StreamTurns, AnOperationWaitsWhereItCouldComeBetween) {
   EXPECT_TRUE(waits_for_launch(CU_STREAM_PER_THREAD, nullptr, true));
   EXPECT_TRUE(waits_for_launch(nullptr, CU_STREAM_PER_THREAD, true));
   EXPECT_TRUE(waits_for_launch(kAllStreams, stream(1), false));
+  EXPECT_TRUE(waits_for_launch(kAllLegacyStreams, nullptr, true));
+  EXPECT_TRUE(waits_for_launch(kAllLegacyStreams, stream(1), true));
 }
 
 TEST_F(StreamTurns, AnOperationInAnotherStreamDoesNotWait) {
   EXPECT_FALSE(waits_for_launch(stream(2), stream(1), false));
   EXPECT_FALSE(waits_for_launch(stream(2), stream(1), true));
   EXPECT_FALSE(waits_for_launch(nullptr, stream(1), false));
+  EXPECT_FALSE(waits_for_launch(kAllLegacyStreams, stream(1), false));
   EXPECT_FALSE(waits_for_launch(CU_STREAM_PER_THREAD, CU_STREAM_PER_THREAD, true))
       << "each thread has its own";
 }

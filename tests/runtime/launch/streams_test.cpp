@@ -103,6 +103,9 @@ TEST_F(StreamsTest, LegacyStreamsOfTwoContextsDoNotMeet) {
   { const Operation operation(nullptr); }
   const auto end = std::chrono::steady_clock::now();
   EXPECT_LT(end - begin, std::chrono::milliseconds(500)) << "the operation would wait for a second";
+  { const Operation operation(kAllLegacyStreams); }
+  EXPECT_GE(std::chrono::steady_clock::now() - end, std::chrono::milliseconds(500))
+      << "but a copy between them";
   may_end.count_down();
   busy.join();
   launching.join();
