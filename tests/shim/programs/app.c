@@ -327,12 +327,19 @@ static void* keep_launching(void* argument) {
   return NULL;
 }
 
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 static void do_fork(void) {
   CUfunction kernel = kernel_of(load_library(), "parent");
   pthread_t thread;
   REQUIRE(pthread_create(&thread, NULL, keep_launching, kernel) == 0);
   CHECK(launch(kernel, NULL));
-  /* The other thread holds one lock or another most of the time; the child must not wait for any. */
+  /* The other thread holds one lock or another most of the time, and is in the middle of a launch. The child
+   * must not wait for it. */
   for (int i = 0; i < 20; ++i) {
     pid_t child = fork();
     REQUIRE(child >= 0);
@@ -340,7 +347,9 @@ static void do_fork(void) {
       alarm(10);
       CUlibrary library;
       cu.library_load(&library, registered_wrapper(), NULL, NULL, 0, NULL, NULL, 0);
+      double begin = seconds();
       launch(kernel, NULL);
+      REQUIRE(seconds() - begin < 0.9);
       exit(0);
     }
     int status = 0;
