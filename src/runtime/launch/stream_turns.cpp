@@ -258,6 +258,7 @@ void let_other_launches_finish(CUstream stream, Slot* own, CUstream legacy) {
       let_launches_finish(stream, own, own->launch);
     return;
   }
+  if (launches.load() == 1) return;  // the own one
   Patience patience(kCallWaits);
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     if (slot != own && !is_legacy(slot->launch.load())) await_launch(*slot, stream, patience);
