@@ -36,14 +36,16 @@ void operate(CUstream in) {
 
 // True if an operation of another thread in `in` waits while this one launches in `launch`.
 bool waits_for_launch(CUstream in, CUstream launch, bool is_blocking) {
-  std::atomic<bool> is_over{false}, has_waited{false};
+  std::atomic<bool> is_over{false}, has_waited{false}, has_begun{false};
   std::optional<WholeLaunch> whole(std::in_place, launch, is_blocking);
   std::thread other([&] {
     begin_operation(in);
     has_waited = is_over.load();
+    has_begun = true;
     end_operation();
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  // A thread that does not wait may be kept from its processor for a while.
+  for (int ms = 0; ms < 200 && !has_begun; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   is_over = true;
   whole.reset();
   other.join();
