@@ -60,8 +60,9 @@ namespace {
 
 void replace(const char* symbol, void** function, int version, cuuint64_t flags) {
   if (!symbol || !function || !*function) return;
-  if (!in_libcuda(*function)) return;
+  // CUDA's runtime asks for hundreds of names at its start. Most are neither.
   const Hook* const hook = hook_for_request(symbol, version, flags);
+  if ((!hook && !takes_turns(symbol)) || !in_libcuda(*function)) return;
   *function = hook ? hook->function : with_turns(symbol, *function, version, flags);
 }
 

@@ -23,8 +23,7 @@ struct OperationName {
   Does does = Does::Enqueue;
 };
 
-// Where versions of a function have the stream at different places, or in a structure, it concerns all
-// streams.
+// A function whose versions have the stream at different places, or in a structure, concerns all streams.
 constexpr OperationName kNames[] = {{"cuMemcpy", kDefaultStream},
                                     {"cuMemcpyPeer", kDefaultStream},
                                     {"cuMemcpyHtoD", kDefaultStream},
