@@ -122,26 +122,24 @@ CUresult allocate_in(const char* entry_point, CUstream stream, uint64_t bytes, A
 
 // Facts about the program's memory end with it, whatever else klap_jit does. Kernels that used it are often
 // done by then, and their times can be read.
-inline void after_release() {
+template <class Call>
+CUresult release_by(const Call& call) {
+  runtime::forget_allocations();
+  const CUresult result = call();
   runtime::forget_allocations();
   if (runtime::is_launch_measured())
     act<When::OnceRewritten>("cuMemFree", [] { runtime::collect_measured_launches(); });
+  return result;
 }
 
 template <auto Member, class... Args>
 CUresult release(Args... args) {
-  runtime::forget_allocations();
-  const CUresult result = forward<Member>(args...);
-  after_release();
-  return result;
+  return release_by([&] { return forward<Member>(args...); });
 }
 
 template <auto Member, class... Args>
 CUresult release_in(CUstream stream, Args... args) {
-  runtime::forget_allocations();
-  const CUresult result = forward_in<Member>(stream, args...);
-  after_release();
-  return result;
+  return release_by([&] { return forward_in<Member>(stream, args...); });
 }
 
 // A module's variables are the program's memory, too.
