@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "jit/cache/cache_key.h"
 #include "jit/cache/disk_cache.h"
@@ -36,10 +37,11 @@ void dump_units(const Program& program, const Request& request) {
 // Kernels by name: a weak parent of several units has one variant, from the first unit, as the linker keeps
 // one body.
 void drop_repeated_parents(Plan& plan) {
-  std::set<std::pair<std::string, bool>> seen;
+  std::set<std::tuple<std::string, bool, bool>> seen;
   std::vector<PlannedSite> kept;
   for (const auto& sites : by_parent(plan.sites)) {
-    if (seen.emplace(sites.front().parent->function.name, sites.front().is_second).second) {
+    const PlannedSite& any = sites.front();
+    if (seen.emplace(any.parent->function.name, any.is_second, any.in_blocks).second) {
       kept.insert(kept.end(), sites.begin(), sites.end());
       continue;
     }

@@ -24,6 +24,7 @@ constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv, "host-readback"s
 constexpr std::array kOrderings{"auto"sv, "stream"sv, "relaxed"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
+constexpr std::array kSwitchOrAuto{"auto"sv, "on"sv, "off"sv};
 constexpr std::array kSwitchOrAll{"on"sv, "off"sv, "all"sv};
 constexpr std::array kUnrolls{"auto"sv, "off"sv, "2"sv, "4"sv, "8"sv};
 constexpr std::array kParts{"auto"sv, "32"sv, "64"sv, "128"sv, "256"sv, "512"sv, "1024"sv};
@@ -127,7 +128,9 @@ constexpr std::array kTable{
             SettingType::Boolean,
             {},
             "1",
-            "0 (or off) does without the settings that klap-ptx tune found for this program on this GPU."},
+            "0 (or off) does without the settings that klap-ptx tune found for this program on this GPU, and "
+            "without "
+            "choosing by the sizes of children (optimisation flatten)."},
     Setting{Kind::User,
             "",
             "name",
@@ -316,10 +319,11 @@ constexpr std::array kTable{
     Setting{Kind::Optimisation, "", "pack_records", kBothSections, SettingType::Choice, kSwitch, "on",
             "A record leaves out constant grid dimensions and arguments that the child never reads. "
             "Arguments that are the same for all children are passed once."},
-    Setting{Kind::Optimisation, "", "flatten", kBothSections, SettingType::Choice, kSwitch, "on",
+    Setting{Kind::Optimisation, "", "flatten", kBothSections, SettingType::Choice, kSwitchOrAuto, "auto",
             "A consumer that the host launches numbers the threads of all children through, so that threads "
             "of several children share a warp. Children that begin with a comparison of their index get only "
-            "the threads that pass it."},
+            "the threads that pass it. auto: where children may be large, they can run in their blocks, too. "
+            "The sizes of the last children say which of the two it is for each launch."},
     Setting{Kind::Optimisation, "", "split_iterations", kBothSections, SettingType::Choice, kSwitchOrAll,
             "on",
             "Children that walk over their data in one grid-stride loop are flattened, too. Where each "

@@ -34,6 +34,7 @@ jit::Request warp_request(uint32_t sm = 90) {
 jit::Request executor_request(uint32_t sm = 90) {
   jit::Request request;
   request.sm = sm;
+  request.by_sizes = false;
   request.promoting = false;
   request.setting = test::given({{"granularity", "grid"}, {"launcher", "host"}});
   return request;
@@ -44,6 +45,7 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
   jit::Request request;
   request.sm = sm;
   request.promoting = false;  // promotion_test.cpp
+  request.by_sizes = false;   // forms_test.cpp
   request.setting = test::given(
       {{"granularity", to_string(granularity)}, {"launcher", to_string(launcher)}, {"executor", "off"}});
   return request;
@@ -51,6 +53,7 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
 
 // The request with the ordering and the optimisations that the file asks for.
 jit::Request as_asked(const Golden& golden, jit::Request request) {
+  request.by_sizes = golden.optimisations().contains("flatten");
   request.setting = [others = request.setting, is_relaxed = golden.is_relaxed(),
                      optimisations = golden.optimisations()](
                         std::string_view key, const std::string& parent,

@@ -12,16 +12,21 @@
 namespace klap::test {
 namespace {
 
-// The names of all strategies in the plan of a golden file, with blanks between them.
-std::string strategies(const std::string& golden, const GivenValues& values) {
+jit::Plan planned(const std::string& golden, jit::Request request, const GivenValues& values) {
   const jit::Program program =
       jit::program_from_ptx(read_golden(KLAP_GOLDEN_DIR "/" + golden + ".golden").section("ptx"), "golden");
-  jit::Request request;
-  request.promoting = values.contains("promotion");
   request.setting = given(values);
   jit::Timings timings;
   jit::Plan plan = jit::load_units(program, request, timings);
   jit::plan_sites(plan, request, timings);
+  return plan;
+}
+
+// The names of all strategies in the plan of a golden file, with blanks between them.
+std::string strategies(const std::string& golden, const GivenValues& values) {
+  jit::Request request;
+  request.promoting = values.contains("promotion");
+  const jit::Plan plan = planned(golden, request, values);
   std::set<std::string_view> names;
   for (const jit::PlannedSite& site : plan.sites) names.insert(jit::strategy_of(site).name());
   std::string text;
@@ -52,6 +57,30 @@ TEST(Strategies, SuitWhatTheKernelDoes) {
   EXPECT_EQ("executor", strategies("left-recursion-stream-twice", grid));
   EXPECT_EQ("worklist", strategies("rewritten-mutual-recursion", grid));
   EXPECT_EQ("promotion", strategies("rewritten-chain-carried", {{"promotion", "auto"}}));
+}
+
+// How the variants of the parent of a golden file run its children, in the order in which they are preferred.
+std::string forms(const std::string& golden, GivenValues values, bool by_sizes = true) {
+  jit::Request request;
+  request.by_sizes = by_sizes;
+  values.insert({{"granularity", "grid"}, {"launcher", "host"}, {"executor", "off"}});
+  const jit::Plan plan = planned(golden, request, values);
+  std::string text;
+  for (const jit::PlannedSite& site : plan.sites) {
+    text += text.empty() ? "" : " ";
+    text += site.shape.flat ? "flat" : site.in_blocks ? "in-blocks" : "plain";
+  }
+  return text;
+}
+
+TEST(Strategies, RunChildrenInTheirBlocksToo) {
+  const std::string golden = "rewritten-flat-or-in-blocks";
+  EXPECT_EQ("flat in-blocks", forms(golden, {}));
+  EXPECT_EQ("flat in-blocks", forms(golden, {{"flatten", "auto"}}));
+  EXPECT_EQ("flat", forms(golden, {{"flatten", "on"}}));
+  EXPECT_EQ("plain", forms(golden, {{"flatten", "off"}}));
+  EXPECT_EQ("flat", forms(golden, {}, false));
+  EXPECT_EQ("plain", forms(golden, {{"launcher", "device"}}));
 }
 
 // The first variant rests on how the parent is launched; the second one keeps the order everywhere else.

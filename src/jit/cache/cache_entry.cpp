@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 17;
+constexpr uint32_t kFormat = 18;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -199,7 +199,7 @@ void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
          queues, pool_bytes, buffer, shared_limits, block, grid, several_blocks, block_limits, apart,
          not_negative, param_offsets, param_sizes, may_refuse, kept_records, fixed_launches,
-         words_without_effect, unread, in_slices, consumers_await, parent_waits, promoted, pool,
+         words_without_effect, unread, in_slices, consumers_await, in_blocks, parent_waits, promoted, pool,
          concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
@@ -208,7 +208,7 @@ void fields(Archive& archive, V& variant) {
       archive(param_offsets), archive(param_sizes);
   archive(may_refuse), archive(kept_records), archive(fixed_launches), archive(words_without_effect),
       archive(unread);
-  archive(buffer), archive(shared_limits), archive(in_slices), archive(consumers_await),
+  archive(buffer), archive(shared_limits), archive(in_slices), archive(consumers_await), archive(in_blocks),
       archive(parent_waits);
   archive(promoted);
   archive(pool), archive(concurrency);

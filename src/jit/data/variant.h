@@ -175,6 +175,9 @@ struct Variant {
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with
   // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
   bool consumers_await = false;
+  // Runs the children of the parent's variant in front of it, which runs them thread by thread, in their
+  // blocks, and is right for the same launches. That is faster where they are large.
+  bool in_blocks = false;
   // The parent may wait for other blocks of its grid: as many of the variant's must be resident at a time as
   // of its own.
   bool parent_waits = false;

@@ -42,7 +42,8 @@ OptimisationRemark remark(const PlannedSite& site) {
   OptimisationRemark out;
   if (site.shape.flat)
     out.run =
-        fmt::format("flattened: {}, {} to a consumer block", site.shape.flat->threads, site.shape.threads());
+        fmt::format("flattened: {}, {} to a consumer block{}", site.shape.flat->threads, site.shape.threads(),
+                    site.also_in_blocks ? ", or in blocks where they are large" : "");
   if (!site.not_flat.empty()) out.note = "not flattened: " + site.not_flat;
   return out;
 }

@@ -9,6 +9,7 @@
 #include "analysis/legality/slicing.h"
 #include "analysis/legality/unit_checks.h"
 #include "analysis/values/values.h"
+#include "jit/data/form_model.h"
 #include "jit/optimise/optimisations.h"
 #include "jit/plan/describe.h"
 #include "jit/plan/find_site_options.h"
@@ -85,20 +86,67 @@ class Planner {
     const bool rewritten = !std::ranges::all_of(rejections, [](const auto& o) { return o.has_value(); });
     if (rewritten && request_.slicing) find_slices(planned);
     if (rewritten) keep_launches(planned);
-    for (size_t i = 0; i < planned.size(); ++i) {
-      if (rejections[i]) continue;
-      SiteToOptimise site{plan_, request_, planned[i], child_of(planned[i]),
-                          [&] { return may_run_in_place(planned, planned[i]); }};
-      optimise(site);
-    }
-    add_conditions_of_parts(planned);
+    const std::vector<PlannedSite> judged = planned;
+    optimise_sites(planned, rejections);
+    for (PlannedSite& site : planned) site.also_in_blocks = rewritten && may_run_in_blocks(planned);
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], rejections[i]);
     if (!rewritten) return;
-    for (const Site* s : judge_.queue_order(planned)) {
-      const auto site = std::ranges::find(planned, s, &PlannedSite::site);
-      if (!rejections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
-    }
+    add_in_queue_order(planned, rejections);
+    if (planned.front().also_in_blocks) add_in_blocks(judged, rejections);
     keep_order_otherwise(planned);
+  }
+
+  using Rejections = std::vector<std::optional<Rejection>>;
+
+  void optimise_sites(std::vector<PlannedSite>& sites, const Rejections& rejections) {
+    for (size_t i = 0; i < sites.size(); ++i) {
+      if (rejections[i]) continue;
+      SiteToOptimise site{plan_, request_, sites[i], child_of(sites[i]),
+                          [&] { return may_run_in_place(sites, sites[i]); }};
+      optimise(site);
+    }
+    add_conditions_of_parts(sites);
+  }
+
+  void add_in_queue_order(const std::vector<PlannedSite>& sites, const Rejections& rejections) {
+    for (const Site* s : judge_.queue_order(sites)) {
+      const auto site = std::ranges::find(sites, s, &PlannedSite::site);
+      if (!rejections[static_cast<size_t>(site - sites.begin())]) plan_.sites.push_back(*site);
+    }
+  }
+
+  // Whether children that run thread by thread may also run in their blocks, in a variant of their own. A
+  // size that the recording thread has changed is not the program's. So it is left at that one.
+  [[nodiscard]] bool may_run_in_blocks(const std::vector<PlannedSite>& sites) const {
+    const auto is_flat = [](const PlannedSite& s) { return s.shape.flat.has_value(); };
+    const auto may = [](const PlannedSite& s) {
+      return s.shape.flat->bound && s.shape.split() == nullptr && !s.shape.blocks_differ() &&
+             s.shape.child_threads() <= kMostThreadsInBlocks &&
+             s.options.optimisations.value("flatten") == "auto";
+    };
+    return request_.by_sizes && std::ranges::any_of(sites, is_flat) &&
+           std::ranges::all_of(sites, [&](const PlannedSite& s) { return !is_flat(s) || may(s); });
+  }
+
+  // Adds a variant whose children run in their blocks. It rests on the same verdicts as the first one.
+  void add_in_blocks(std::vector<PlannedSite> sites, const Rejections& rejections) {
+    const std::shared_ptr<FunctionFacts> facts = own_facts(sites.front());
+    for (PlannedSite& site : sites) {
+      use_facts(site, facts);
+      site.in_blocks = true;
+      site.options.optimisations.set("flatten", "off");
+    }
+    optimise_sites(sites, rejections);
+    add_in_queue_order(sites, rejections);
+  }
+
+  // Facts of its own tell a variant's sites from those of the parent's first one.
+  static std::shared_ptr<FunctionFacts> own_facts(const PlannedSite& any) {
+    return std::make_shared<FunctionFacts>(any.parent->module, any.parent->function);
+  }
+  static void use_facts(PlannedSite& site, const std::shared_ptr<FunctionFacts>& facts) {
+    site.site = &facts->sites[static_cast<size_t>(site.site - site.parent->sites.data())];
+    site.parent = facts;
   }
 
   // Children that run as parts need conditions on the launch of the parent, which all of its sites share.
@@ -126,15 +174,15 @@ class Planner {
   // The sites of a variant that keeps the order; none where that cannot be made.
   std::vector<PlannedSite> second_variant(const std::vector<PlannedSite>& first) {
     const PlannedSite& any = first.front();
-    // Facts of its own tell its sites from the first variant's.
-    const auto parent = std::make_shared<FunctionFacts>(any.parent->module, any.parent->function);
+    const std::shared_ptr<FunctionFacts> facts = own_facts(any);
     std::vector<PlannedSite> second;
     for (const PlannedSite& site : first) {
       PlannedSite& planned = second.emplace_back();
       planned.remark = site.remark;
       planned.parent_unit = site.parent_unit;
-      planned.parent = parent;
-      planned.site = &parent->sites[static_cast<size_t>(site.site - site.parent->sites.data())];
+      planned.parent = site.parent;
+      planned.site = site.site;
+      use_facts(planned, facts);
       planned.options = site.options;
       planned.aggregation = site.aggregation;
       planned.aggregation.block = planned.aggregation.grid = {};

@@ -51,6 +51,10 @@ struct PlannedSite {
   analysis::OrderVerdict order;
   // The variant is for launches for which the parent's first one is not made: it keeps the order.
   bool is_second = false;
+  // The variant runs the children of the parent's first one in their blocks, not thread by thread.
+  bool in_blocks = false;
+  // Such a variant stands behind this one.
+  bool also_in_blocks = false;
   std::vector<std::pair<analysis::Aggregation, analysis::Rejection>>
       refused;  // what would have been preferred, and why not
   transform::ConsumerShape shape;

@@ -15,7 +15,8 @@ namespace klap::jit {
 // Short and unique within a program: names of generated kernels carry it.
 std::string unit_tag(const Plan& plan, size_t unit);
 
-// Names a parent's variant; a second one that keeps the order has a part that tells it from the first.
+// Names a parent's variant. Others beside the first one have a part that says what they do: keep the order,
+// or run children in blocks.
 std::string variant_name(const Plan& plan, const PlannedSite& site);
 
 // Names a consumer that runs one kernel. `kind` says how, and `division` which threads run a child.

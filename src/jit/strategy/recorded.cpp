@@ -46,6 +46,7 @@ Variant Recorded::variant(const Plan& plan, std::span<const PlannedSite> sites,
   v.pool_bytes = any.options.pool_bytes;
   v.buffer = any.options.buffer;
   v.in_slices = any.in_slices;
+  v.in_blocks = any.in_blocks;
   return v;
 }
 

@@ -191,6 +191,7 @@ TEST(Keys, EveryFieldOfARequestIsInBoth) {
       {"slicing", [](Request& r) { r.slicing = false; }},
       {"blocks", [](Request& r) { r.blocks = false; }},
       {"promoting", [](Request& r) { r.promoting = false; }},
+      {"by sizes", [](Request& r) { r.by_sizes = false; }},
       {"device runtime", [](Request& r) { r.device_runtime = false; }},
       {"debug units", [](Request& r) { r.debug_units = true; }},
       {"linker", [](Request& r) { r.linker = &linker; }},
