@@ -107,6 +107,11 @@ std::atomic<uint64_t>& Stats::redirections(const std::string& parent) {
   return redirected_[parent];
 }
 
+FormCounts& Stats::forms(const std::string& parent) {
+  const std::lock_guard lock(mutex_);
+  return forms_[parent];
+}
+
 void Stats::launch_sliced(const std::string& parent, uint64_t slices) {
   const std::lock_guard lock(mutex_);
   Sliced& sliced = sliced_[parent];
@@ -224,6 +229,21 @@ Json Stats::sliced_json() const {
   return out;
 }
 
+Json Stats::forms_json() const {
+  Json::Object out;
+  for (const auto& [parent, counts] : forms_) {
+    if (counts.flat + counts.in_blocks == 0) continue;
+    const uint64_t lanes = counts.lanes;
+    out[parent] = Json::Object{
+        {"flat", counts.flat.load()},
+        {"in_blocks", counts.in_blocks.load()},
+        {"looks", counts.looks.load()},
+        {"lanes_used",
+         lanes == 0 ? Json() : static_cast<double>(counts.threads) / static_cast<double>(lanes)}};
+  }
+  return out;
+}
+
 Json Stats::left_json() const {
   Json::Object out;
   for (const auto& [parent, reasons] : left_) out[parent] = numbers_json(reasons);
@@ -266,6 +286,7 @@ Json Stats::report() const {
       {"sites", totals_of_sites(modules_)},
       {"launches",
        Json::Object{{"redirected", redirected_json()}, {"left", left_json()}, {"sliced", sliced_json()}}},
+      {"forms", forms_json()},
       {"parents", parents_json()},
       {"counters", counters_json()},
       {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},

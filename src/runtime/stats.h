@@ -40,6 +40,12 @@ struct GuardRecord {
   double lost_ms = 0;   // by them
 };
 
+// Launches of a parent whose children run thread by thread or in blocks (parents/child_forms.h).
+struct FormCounts {
+  std::atomic<uint64_t> flat{0}, in_blocks{0}, looks{0};
+  std::atomic<uint64_t> threads{0}, lanes{0};  // that looks have seen
+};
+
 class Stats {
  public:
   static Stats& instance();
@@ -50,6 +56,8 @@ class Stats {
   void launch_redirected(const std::string& parent) { ++redirections(parent); }
   // The counter of such launches. It stays in place, so that a launch need not look for it.
   std::atomic<uint64_t>& redirections(const std::string& parent);
+  // Counts of `parent`, which stay in place, too.
+  FormCounts& forms(const std::string& parent);
   // Counts one such launch that ran in so many slices.
   void launch_sliced(const std::string& parent, uint64_t slices);
   // Counts launches of a rewritten parent that ran the original instead, and why ("stream capture", ...).
@@ -100,6 +108,7 @@ class Stats {
   [[nodiscard]] Json counters_json() const;
   [[nodiscard]] Json redirected_json() const;
   [[nodiscard]] Json sliced_json() const;
+  [[nodiscard]] Json forms_json() const;
   [[nodiscard]] Json left_json() const;
   [[nodiscard]] Json parents_json() const;
 
@@ -127,6 +136,7 @@ class Stats {
   std::map<std::string, Counted> counted_;
   std::vector<std::string> counting_problems_;
   std::map<std::string, std::atomic<uint64_t>> redirected_;
+  std::map<std::string, FormCounts> forms_;
   struct Sliced {
     uint64_t launches = 0;
     uint64_t slices = 0;

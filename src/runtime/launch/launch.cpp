@@ -161,9 +161,15 @@ void report_failed_launch(const ParentKernel& parent, const char* what, CUresult
                 [&] { log().error("{}: {} ({})", demangle(parent.name()), what, error_name(result)); });
 }
 
+// Launches of a variant differ in these, too.
+struct LaunchDetails {
+  const CUlaunchAttribute* priority = nullptr;
+  bool is_looked_at = false;  // ChildForms::look() follows its parent
+};
+
 // Enqueues one slice of the parent and, unless the parent launches them, its consumers.
 Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
-                      ExtendedParams& params, LaunchContext& context, const CUlaunchAttribute* priority,
+                      ExtendedParams& params, LaunchContext& context, const LaunchDetails& details,
                       bool is_first) {
   TimedLaunch timed(parent.name(), launch.stream, is_first);
   const CUresult parent_result = launch_variant(launch, prepared.parent, params.params(), params.extra());
@@ -179,11 +185,12 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
   }
   timed.parent_enqueued();
   count_sizes(parent.variant(), context);
+  if (details.is_looked_at && is_first) parent.forms()->look(parent.variant(), context);
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result = !by_host ? CUDA_SUCCESS
                           : parent.reads_back()
-                              ? launch_after_readback(prepared, parent.variant(), context, priority)
-                              : launch_consumers(prepared, parent.variant(), context, priority);
+                              ? launch_after_readback(prepared, parent.variant(), context, details.priority)
+                              : launch_consumers(prepared, parent.variant(), context, details.priority);
   if (result != CUDA_SUCCESS) {
     // The parent's records can no longer be run. So the program must learn of it, and nothing may be recorded
     // behind them. The consumer has launched before, so the whole context has failed.
@@ -198,7 +205,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
 // Enqueues the parent, slice by slice, each followed by its consumers. The caller holds the context's mutex,
 // and the queues have room.
 Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& parent,
-                const PreparedVariant& prepared, LaunchContext& context, const CUlaunchAttribute* priority) {
+                const PreparedVariant& prepared, LaunchContext& context, const LaunchDetails& details) {
   std::vector<CUdeviceptr> queues(parent.variant().queues.size());
   ExtendedParams params;
   if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
@@ -218,7 +225,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
     std::copy_n(slice.grid, 3, part.grid);
     for (size_t q = 0; q < queues.size(); ++q) queues[q] = queue_of(parent.variant(), q, context);
     params.begin_part(slice.place);
-    const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, priority, i == 0);
+    const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, details, i == 0);
     if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
   }
   counted.complete();
@@ -308,12 +315,32 @@ bool is_made_for(ParentKernel& parent, const Launch& launch) {
          (!variant.several_blocks || has_several_blocks(variant, launch)) && has_memory_apart(parent, launch);
 }
 
-// The first of the parent's variants that is made for the launch; null if none is.
+// The first of the parent's variants that is made for the launch; null if none is. One whose children run in
+// blocks is made for the same launches as the one before it, which chooses.
 ParentKernel* variant_for(const std::shared_ptr<ParentKernel>& first, const Launch& launch) {
   for (ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
-    if (is_made_for(*parent, launch)) return parent;
+    if (!parent->variant().in_blocks && is_made_for(*parent, launch)) return parent;
   }
   return nullptr;
+}
+
+// The variant, or the one behind it, by the sizes of the last launches' children.
+struct ChosenForm {
+  ParentKernel* parent = nullptr;
+  bool is_looked_at = false;
+};
+ChosenForm choose_form(ParentKernel& parent, uint64_t context_id) {
+  if (parent.forms() == nullptr) return {&parent};
+  const ChildForms::Answer answer = parent.forms()->next(context_id);
+  ParentKernel* const in_blocks = parent.otherwise().get();
+  const bool takes_blocks = answer.next == ChildForms::Next::Blocks;
+  if (answer.change) {
+    const char* const form = answer.change->to_blocks ? "in blocks" : "thread by thread";
+    parent.info_once(fmt::format("form {}", form),
+                     fmt::format("children use {:.0f} % of their blocks' lanes: from here on they run {}",
+                                 100 * answer.change->lanes_used, form));
+  }
+  return {takes_blocks ? in_blocks : &parent, answer.next == ChildForms::Next::LookedAt};
 }
 
 Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
@@ -410,11 +437,14 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   // runs.
   const auto [context, no_context] = find_context(launch, handle);
   if (no_context) return leave(*no_context);
-  const CUlaunchAttribute* priority = nullptr;
-  if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
+  LaunchDetails details;
+  if (const MaybeReason reason = refuse_attributes(launch.attributes, details.priority))
+    return leave(*reason);
   ParentKernel* const made_for_it = variant_for(handle.parent, launch);
   if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
-  ParentKernel& parent = *made_for_it;
+  const ChosenForm form = choose_form(*made_for_it, context->context().id);
+  ParentKernel& parent = *form.parent;
+  details.is_looked_at = form.is_looked_at;
   if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
 
   const std::lock_guard lock(context->mutex);
@@ -443,8 +473,9 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
-  const uint64_t operations =
-      to_measure + added_operations(launch, cut.slices, parent, *context, prepared != nullptr);
+  const uint64_t operations = to_measure +
+                              added_operations(launch, cut.slices, parent, *context, prepared != nullptr) +
+                              (details.is_looked_at ? parent.forms()->operations() : 0);
   if (!context->may_add(operations)) return leave_behind_others(parent);
   if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
@@ -455,7 +486,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
   if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
   measured.begin(cut.slices.count() == 1);
-  const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, *context, priority);
+  const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, *context, details);
   measured.end(!outcome.left && outcome.result == CUDA_SUCCESS);
   if (!outcome.left) context->added(operations);
   return outcome;

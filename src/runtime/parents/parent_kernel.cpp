@@ -182,7 +182,10 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
       places_apart_(places_of(variant)),
       redirections_(Stats::instance().redirections(variant.parent)),
-      guard_(make_guard()) {
+      guard_(make_guard()),
+      forms_(otherwise_ != nullptr && otherwise_->variant().in_blocks
+                 ? std::make_unique<ChildForms>(variant, otherwise_->variant())
+                 : nullptr) {
   Stats::instance().engine_seen(variant.parent, engine_of(variant));
 }
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "jit/data/variant.h"
+#include "runtime/parents/child_forms.h"
 #include "runtime/parents/launch_guard.h"
 #include "runtime/parents/pointers_apart.h"
 #include "runtime/queues/launch_context.h"
@@ -118,6 +119,8 @@ class ParentKernel {
   [[nodiscard]] std::span<const Place> places_apart() const { return places_apart_; }
   // Decides whether the original runs because it is faster; null if that may not be tried.
   [[nodiscard]] LaunchGuard* guard() { return guard_.get(); }
+  // Chooses between the variant and the one behind it, whose children run in blocks; null if there is none.
+  [[nodiscard]] ChildForms* forms() { return forms_.get(); }
   // The number by which its rings are found if it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
@@ -190,6 +193,7 @@ class ParentKernel {
   std::set<uint64_t> loaded_in_, loaded_for_launch_in_;  // contexts
   PointersFoundApart pointers_apart_;
   const std::unique_ptr<LaunchGuard> guard_;
+  const std::unique_ptr<ChildForms> forms_;
 };
 
 // The queue of that number, which the variant and its consumer use.
