@@ -14,6 +14,6 @@ namespace klap::jit {
 // Blocks of more threads were slower in every row.
 inline constexpr uint32_t kMostThreadsInBlocks = 128;
 // From this share of used lanes on, children run in their blocks.
-inline constexpr double kLeastLanesUsed = 0.6;
+inline constexpr double kLeastLanesUsed = 0.8;
 
 }  // namespace klap::jit

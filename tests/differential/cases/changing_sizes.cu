@@ -5,7 +5,7 @@
 
 constexpr int kThreads = 96;  // of a parent's grid, in blocks of 32
 constexpr int kCells = 200;
-constexpr int kSmall = 5, kLarge = 150;     // threads of a child, and up to kMore more
+constexpr int kSmall = 5, kLarge = 185;     // threads of a child, and up to kMore more
 constexpr int kMore = 7, kInEachPart = 12;  // launches
 constexpr int kBlock = 64, kOtherBlock = 32;
 

@@ -16,7 +16,7 @@ namespace {
 
 using Form = FormChoice::Next;
 
-constexpr SizesSeen kSmall{5'000'000, 32'000'000}, kLarge{31'000'000, 32'000'000}, kOnTheLimit{580, 1000},
+constexpr SizesSeen kSmall{5'000'000, 32'000'000}, kLarge{31'000'000, 32'000'000}, kOnTheLimit{780, 1000},
     kNothing{0, 0}, kFewSmall{50, 320}, kFewLarge{310, 320};
 
 // LookedAtLaunches whose looks are read at the next one.
