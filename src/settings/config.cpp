@@ -127,7 +127,7 @@ Config load_config(const Environment& environment) {
     // To count a launch takes long, which must not pass for the time that it takes.
     if (config.guard != GuardMode::Original) config.guard = GuardMode::Off;
   }
-  if (const auto value = read("KLAP_TUNE")) config.uses_tuned = *parse_boolean(*value);
+  if (const auto value = read("KLAP_TUNE")) config.tune = *parse_tune(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
   const auto cache_dir = read("KLAP_CACHE_DIR");
@@ -153,6 +153,13 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
   if (name == "nvjitlink") return LinkerChoice::NvJitLink;
   if (name == "driver") return LinkerChoice::Driver;
   return std::nullopt;
+}
+
+std::optional<TuneMode> parse_tune(std::string_view name) {
+  if (name == "sizes") return TuneMode::Sizes;
+  const std::optional<bool> all = parse_boolean(name);
+  if (!all) return std::nullopt;
+  return *all ? TuneMode::On : TuneMode::Off;
 }
 
 std::optional<GuardMode> parse_guard(std::string_view name) {

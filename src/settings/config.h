@@ -57,6 +57,7 @@ enum class LinkerChoice { Auto, NvJitLink, Driver };
 // Whether parents run as they are where that is faster, or always, and whether measurements are kept for
 // later runs.
 enum class GuardMode { Off, Process, On, Original };
+enum class TuneMode { Off, Sizes, On };
 
 struct Config {
   bool disabled = false;              // KLAP_DISABLE
@@ -70,7 +71,7 @@ struct Config {
   bool sizes = false;                 // KLAP_SIZES
   std::vector<std::string> counters;  // KLAP_COUNTERS
   GuardMode guard = GuardMode::On;    // KLAP_GUARD
-  bool uses_tuned = true;             // KLAP_TUNE
+  TuneMode tune = TuneMode::On;       // KLAP_TUNE
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
   bool device_runtime = true;                // KLAP_DEVICE_RUNTIME
   bool cache_disabled = false;               // KLAP_CACHE_DISABLE
@@ -138,6 +139,8 @@ inline constexpr std::string_view kHostReadback = "host-readback";
 std::optional<LinkerChoice> parse_linker(std::string_view name);
 // "process" -> GuardMode::Process; nothing for a name that is none.
 std::optional<GuardMode> parse_guard(std::string_view name);
+// "0" and "off" -> TuneMode::Off; likewise.
+std::optional<TuneMode> parse_tune(std::string_view name);
 
 // Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.
 bool glob_match(std::string_view pattern, std::string_view text);

@@ -32,6 +32,7 @@ constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv, "reassociate"sv, "all"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
+constexpr std::array kTunes{"on"sv, "off"sv, "sizes"sv, "1"sv, "0"sv};
 constexpr std::array kGuards{"off"sv, "process"sv, "on"sv, "original"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
@@ -121,16 +122,16 @@ constexpr std::array kTable{
             "that the next run goes on from there. process: only times of this process count. off: nothing "
             "is measured, and the rewritten kernel always runs. original: the program's own kernel always "
             "runs, to measure it."},
-    Setting{Kind::User,
-            "KLAP_TUNE",
-            "",
-            {},
-            SettingType::Boolean,
-            {},
-            "1",
-            "0 (or off) does without the settings that klap-ptx tune found for this program on this GPU, and "
-            "without "
-            "choosing by the sizes of children (optimisation flatten)."},
+    Setting{
+        Kind::User,
+        "KLAP_TUNE",
+        "",
+        {},
+        SettingType::Choice,
+        kTunes,
+        "on",
+        "Uses the settings that klap-ptx tune found for this program on this GPU, and chooses by the sizes "
+        "of children how they run (optimisation flatten). sizes: only the latter. off: neither."},
     Setting{Kind::User,
             "",
             "name",

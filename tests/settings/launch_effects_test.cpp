@@ -158,7 +158,8 @@ class LaunchEffects : public Effects {
   void kernel_consumer_threads() { expect_threads(config(parent_table_ + "consumer_threads = 128\n")); }
   // The same of children of few threads and of none.
   void expect_threshold(const std::string& setting, const std::string& text) {
-    const std::string expected = "flattened: threads with i < p[8], 256 to a consumer block" + text;
+    const std::string expected =
+        "flattened: threads with i < p[8], 256 to a consumer block, or in blocks where they are large" + text;
     EXPECT_THAT(flattening(setting), AllOf(HasSubstr("1 rewritten"), HasSubstr(expected))) << setting;
   }
   void threshold() {

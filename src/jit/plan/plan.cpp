@@ -128,13 +128,16 @@ class Planner {
            std::ranges::all_of(sites, [&](const PlannedSite& s) { return !is_flat(s) || may(s); });
   }
 
-  // Adds a variant whose children run in their blocks. It rests on the same verdicts as the first one.
+  // Adds a variant whose children run in their blocks. It rests on the same verdicts as the first one: these
+  // are about launches, and not about which threads run them. Parts of ranges would need conditions of their
+  // own. So it is right for the same launches.
   void add_in_blocks(std::vector<PlannedSite> sites, const Rejections& rejections) {
     const std::shared_ptr<FunctionFacts> facts = own_facts(sites.front());
     for (PlannedSite& site : sites) {
       use_facts(site, facts);
       site.in_blocks = true;
-      site.options.optimisations.set("flatten", "off");
+      for (const char* const other : {"flatten", "split_ranges"})
+        site.options.optimisations.set(other, "off");
     }
     optimise_sites(sites, rejections);
     add_in_queue_order(sites, rejections);

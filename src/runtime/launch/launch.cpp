@@ -316,10 +316,11 @@ bool is_made_for(ParentKernel& parent, const Launch& launch) {
 }
 
 // The first of the parent's variants that is made for the launch; null if none is. One whose children run in
-// blocks is made for the same launches as the one before it, which chooses.
+// blocks is made for the same launches as the one in front of it, which chooses.
 ParentKernel* variant_for(const std::shared_ptr<ParentKernel>& first, const Launch& launch) {
   for (ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
-    if (!parent->variant().in_blocks && is_made_for(*parent, launch)) return parent;
+    const bool is_chosen_elsewhere = parent != first.get() && parent->variant().in_blocks;
+    if (!is_chosen_elsewhere && is_made_for(*parent, launch)) return parent;
   }
   return nullptr;
 }

@@ -128,7 +128,7 @@ jit::Request request_for(uint32_t sm, const std::shared_ptr<const settings::Conf
   };
   request.linker = chosen_linker(config().linker);
   request.device_runtime = config().device_runtime;
-  request.by_sizes = config().uses_tuned;
+  request.by_sizes = config().tune != settings::TuneMode::Off;
   request.dump = dump_to_folder();
   request.cache = disk_cache();
   request.configuration = settings::canonical_text(*asked);

@@ -54,7 +54,7 @@ TunedSettings tuned_settings(const jit::Program& program, bool every_device) {
   const std::string model = gpu_model(every_device);
   if (model.empty()) return out;
   out.file = Hasher().add(jit::program_text(program)).add(model).hex() + std::string(jit::kTunedEnding);
-  if (!asked.uses_tuned) return out;
+  if (asked.tune != settings::TuneMode::On) return out;
   const std::optional<std::string> text = read_tuned(out.file);
   if (!text) return out;
   auto tuned = std::make_shared<settings::Config>(asked);

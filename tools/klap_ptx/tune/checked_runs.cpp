@@ -84,13 +84,13 @@ std::string CheckedRuns::check(const RunOutcome& outcome) const {
   return code == 0 ? "" : fmt::format("the check ends with {}", code);
 }
 
-// Settings that an earlier tuning found have no say in this one.
+// Settings that an earlier tuning found have no say in this one. Sizes do, as they will have then.
 Variables CheckedRuns::environment(const Variables& setting) const {
   Variables all = setting;
   const char* const preloaded = std::getenv("LD_PRELOAD");
   all["LD_PRELOAD"] = preloaded != nullptr && *preloaded != '\0' ? library_ + ":" + preloaded : library_;
   all.try_emplace("KLAP_GUARD", "off");
-  all.try_emplace("KLAP_TUNE", "0");
+  all.try_emplace("KLAP_TUNE", "sizes");
   all.try_emplace("KLAP_COUNTERS", "");  // runs that are timed read none, and count no sizes
   all.try_emplace("KLAP_SIZES", "0");
   return all;
@@ -135,7 +135,8 @@ Counted CheckedRuns::count(const Variables& setting, const std::vector<std::stri
 
 std::vector<ChildSizes> CheckedRuns::count_sizes() const {
   fs::remove(file("stats.json"));
-  const std::string problem = run({{"KLAP_SIZES", "1"}, {"KLAP_STATS", file("stats.json")}}).second;
+  const std::string problem =
+      run({{"KLAP_SIZES", "1"}, {"KLAP_TUNE", "0"}, {"KLAP_STATS", file("stats.json")}}).second;
   if (!problem.empty()) say("the sizes of children are not known: " + problem);
   return problem.empty() ? child_sizes(statistics()) : std::vector<ChildSizes>();
 }
