@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analysis/facts/launch_shape.h"
+#include "analysis/order/block_dependence.h"
 #include "analysis/order/child_accesses.h"
 #include "analysis/order/disjoint.h"
 #include "analysis/order/launching_blocks.h"
@@ -445,6 +446,9 @@ class OrderJudge {
     const auto others = limits_of_launching_blocks(parent_, *second.site);
     if (!limits || !others) return std::nullopt;
     limits->insert(others->begin(), others->end());
+    // Nor has one whose children alone come to the access.
+    if (block_in(first).decides_over(x.is->instruction) || block_in(second).decides_over(y.is->instruction))
+      return std::nullopt;
     if (const auto one = counter(first, x.is->instruction), other = counter(second, y.is->instruction);
         one && other && one->address == other->address && one->operation == other->operation &&
         is_same_for_grid(one->address)) {
@@ -464,6 +468,14 @@ class OrderJudge {
     return std::nullopt;
   }
 
+  [[nodiscard]] const BlockInChild& block_in(const Child& child) const {
+    std::unique_ptr<BlockInChild>& known = block_in_[&child];
+    if (!known)
+      known =
+          std::make_unique<BlockInChild>(*child.facts, child.terms, block_in_launch(parent_, *child.site));
+    return *known;
+  }
+
   // The conditions under which an address is input data: loaded by the child, from memory that is not
   // written.
   [[nodiscard]] std::optional<OrderConditions> is_input(const Child& child, const Access& access) const {
@@ -474,7 +486,8 @@ class OrderJudge {
     const auto is_shared = [&](uint32_t load) { return child.terms.is_same_for_grid(load); };
     if (!std::ranges::all_of(sources.parameters, is_shared)) return std::nullopt;
     // The pointer itself is the host's, not one that is found in memory.
-    if (!access.memory) return std::nullopt;
+    if (!access.memory || !access.is->address) return std::nullopt;
+    if (block_in(child).is_in_address(access.is->instruction, *access.is->address)) return std::nullopt;
     OrderConditions out;
     for (const uint32_t load : sources.loads) {
       const auto found =
@@ -496,6 +509,7 @@ class OrderJudge {
   std::optional<std::set<HostMemory>> written_;  // nothing where that is not known
   std::vector<Looker> lookers_;
   mutable std::map<std::pair<const Child*, bool>, std::optional<OrderConditions>> unseen_;
+  mutable std::map<const Child*, std::unique_ptr<BlockInChild>> block_in_;
 };
 
 LaunchOrder::LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches,
