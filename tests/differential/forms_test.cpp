@@ -285,7 +285,7 @@ const std::vector<Form>& forms() {
       {"the same, children that launch others", {"nested_in_order", "nest_three_levels_in_order"}},
       {"the same, recursion", {"recursive_tree_in_order", "following_in_order"}},
       {"children that meet where their input says, in blocks that do so as well",
-       {"ordering_auto", "ordering_few_threads"}},
+       {"ordering_auto", "ordering_few_threads", "ordering_told_block"}},
       {"the same, order between threads asked for (`ordering = \"stream\"`)", {"ordering_stream"}},
       {"the same, one thread of a block launches", {"ordering_stream_one_thread"}},
       {"hints in the program", {"hints", "hints_in_recursion"}},

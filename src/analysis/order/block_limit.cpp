@@ -23,21 +23,30 @@ bool is_first_of_block(const Term& term) {
          (is(term.factors[1], "ctaid.") && is(term.factors[0], "ntid."));
 }
 
-// `index - number + constant`, of which each part is there at most once. The index is that of a block times
-// the step, or times the block's size where the step is 0.
+// `index - bound`. The index is that of a block times the step, or times the block's size where the step is
+// 0. A thread's index may be beside it.
 struct Difference {
   std::optional<uint32_t> block_axis, thread_axis;
   uint32_t step = 0;
-  std::optional<HostNumber> number;
+  HostDistance bound;
   bool is_signed = false;
-  int64_t constant = 0;
+  bool has_number = false;
 };
 
 bool is_widened(const Expr& e) { return e->kind == ExprKind::ZeroExtend || e->kind == ExprKind::SignExtend; }
 
-bool add_number(Difference& out, const ExprNode& parameter) {
-  if (out.number) return false;
-  out.number = HostNumber{static_cast<uint32_t>(parameter.value), parameter.bits / 8};
+// Adds what is taken from the index: a product of the host's numbers, or a constant.
+bool add_bound(Difference& out, const Term& term, int64_t coefficient) {
+  HostProduct product{{}, static_cast<uint64_t>(-coefficient)};
+  for (const Expr& factor : term.factors) {
+    const bool widens = is_widened(factor);
+    const Expr& number = widens ? factor->operands[0] : factor;
+    if (number->kind != ExprKind::Parameter) return false;
+    const bool is_signed = widens ? factor->kind == ExprKind::SignExtend : out.is_signed;
+    product.factors.push_back({static_cast<uint32_t>(number->value), number->bits / 8, is_signed});
+  }
+  out.has_number = out.has_number || !product.factors.empty();
+  out.bound.products.push_back(std::move(product));
   return true;
 }
 
@@ -61,16 +70,12 @@ bool add_index(Difference& out, Term term, int64_t coefficient) {
 bool add_terms(Difference& out, const Expr& e, int64_t sign) {
   return std::ranges::all_of(terms_of(e), [&](const Term& term) {
     const int64_t coefficient = sign * as_signed(term.coefficient, e->bits);
-    if (term.factors.empty()) out.constant += coefficient;
-    if (term.factors.empty()) return true;
-    const Expr& factor = term.factors[0];
     const bool is_one = term.factors.size() == 1 && (coefficient == 1 || coefficient == -1);
-    if (is_one && coefficient == -1 && factor->kind == ExprKind::Parameter) return add_number(out, *factor);
-    if (is_one && is_widened(factor)) {
-      out.is_signed = factor->kind == ExprKind::SignExtend;
-      return add_terms(out, factor->operands[0], coefficient);
+    if (is_one && is_widened(term.factors[0])) {
+      out.is_signed = term.factors[0]->kind == ExprKind::SignExtend;
+      return add_terms(out, term.factors[0]->operands[0], coefficient);
     }
-    return add_index(out, term, coefficient);
+    return add_bound(out, term, coefficient) || add_index(out, term, coefficient);
   });
 }
 
@@ -81,11 +86,11 @@ std::optional<BlockLimit> limit_of(const IndexComparison& c) {
   found.is_signed = !c.is_unsigned;
   const bool is_less = c.relation == ".lt" || c.relation == ".le";
   if (!add_terms(found, c.difference, is_less ? 1 : -1)) return std::nullopt;
-  if (!found.block_axis || !found.number) return std::nullopt;
+  if (!found.block_axis || !found.has_number) return std::nullopt;
   if (found.thread_axis && found.thread_axis != found.block_axis) return std::nullopt;
   const bool is_inclusive = c.relation == ".le" || c.relation == ".ge";
-  return BlockLimit{*found.block_axis, found.step, *found.number, found.is_signed,
-                    (is_inclusive ? 1 : 0) - found.constant};
+  if (is_inclusive) found.bound.products.push_back({{}, 1});
+  return BlockLimit{*found.block_axis, found.step, found.bound};
 }
 
 bool lets_two_blocks_through(const IndexComparison& c) {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "analysis/expressions/expression.h"
-#include "analysis/order/host_memory.h"
+#include "analysis/order/host_distance.h"
 
 namespace klap::analysis {
 
@@ -19,12 +19,10 @@ struct IndexComparison {
 };
 
 // A guard that the host can check: along an axis of the grid, the index of the block times the step is below
-// a number that it passes, plus a constant. A step of 0 stands for the block's size.
+// a sum of products of numbers that it passes. A step of 0 stands for the block's size.
 struct BlockLimit {
   uint32_t axis = 0, step = 0;
-  HostNumber number;
-  bool is_signed = false;
-  int64_t more = 0;
+  HostDistance bound;
   auto operator<=>(const BlockLimit&) const = default;
 };
 

@@ -24,6 +24,7 @@ using ptx::Statement;
 // The sources that a value is computed from, through any number of registers.
 struct Sources {
   bool input = false;    // a parameter, memory, or what a function gave
+  bool data = false;     // memory
   bool shared = false;   // memory that may be the block's
   bool block = false;    // the block's index
   bool ticket = false;   // an atomic operation's result, at one address for all blocks
@@ -145,9 +146,12 @@ class LaunchingBlocks {
     if (!compared || is_equality(*compared)) return true;
     if (!from.input) return !lets_two_blocks_through(*compared);
     const Bound bound = bound_of(*compared);
+    const auto limit = bound == Bound::Upper ? limit_of(*compared) : std::nullopt;
+    if (limit) limits_.insert(*limit);
+    // The host does not see how many blocks another bound lets through.
+    if (!limit && !from.data) return true;
     is_bounded_below_ = is_bounded_below_ || bound == Bound::Lower;
     is_bounded_above_ = is_bounded_above_ || bound == Bound::Upper;
-    if (const auto limit = limit_of(*compared); bound == Bound::Upper && limit) limits_.insert(*limit);
     return bound == Bound::None;
   }
 
@@ -176,10 +180,21 @@ class LaunchingBlocks {
     if (!shares_block_) {
       const auto& instructions = k_.flow.instructions();
       shares_block_ = false;  // also for what is stored there again
-      for (uint32_t i = 0; i < instructions.size() && !*shares_block_; ++i)
-        shares_block_ = may_write_shared(at(i)) && sources(reads(i), Elections::Ignored).block;
+      for (uint32_t i = 0; i < instructions.size() && !*shares_block_; ++i) {
+        const auto call = parse_call(m_, at(i), k_.data.names());
+        shares_block_ = (may_write_shared(at(i)) && sources(reads(i), Elections::Ignored).block) ||
+                        (call && (may_ask(*call) || is_told_block(i)));
+      }
     }
     return *shares_block_;
+  }
+  // True if a call passes something on that depends on the index.
+  [[nodiscard]] bool is_told_block(uint32_t call) const {
+    const auto& instructions = k_.flow.instructions();
+    for (uint32_t i = call; i-- > 0 && instructions[i].scope == instructions[call].scope;) {
+      if (m_.is(at(i).head, "st") && sources(reads(i), Elections::Ignored).block) return true;
+    }
+    return false;
   }
   [[nodiscard]] bool is_elected_at(uint32_t instruction) const {
     if (sources(reads(instruction)).elected) return true;
@@ -382,9 +397,11 @@ class LaunchingBlocks {
     const bool is_input = m_.is(s.head, "call") || ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory;
     out.shared = out.shared || may_read_shared(s);
     out.block = out.block || (may_read_shared(s) && shares_block());
-    out.ticket = out.ticket || is_ticket(s, definition) || may_be_drawn_in_call(definition);
+    out.ticket = out.ticket || is_ticket(s, definition);
+    add_call(out, open, definition);
     // A loaded value counts as input even if its address depends on the block's index.
     if (is_input) out.input = true;
+    out.data = out.data || (is_input && !m_.has_modifier(s, ".param"));
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
   }
 
@@ -405,21 +422,35 @@ class LaunchingBlocks {
     return address && values_.uniformity.operand(instruction, address->base) == Uniform::Grid;
   }
 
-  // A called function may draw a number as well, and tell the threads of its block.
-  [[nodiscard]] bool may_be_drawn_in_call(uint32_t result) const {
+  // A called function gives input. But it may draw a number, ask for the block's index, or compute
+  // with one that it is given. It may tell the threads of its block as well.
+  void add_call(Sources& out, Readings& open, uint32_t result) const {
     const ptx::Statement* const scope = k_.flow.instructions()[result].scope;
     if (!m_.is(at(result).head, "ld") || !m_.has_modifier(at(result), ".param") ||
         k_.flow.enclosing(scope) == nullptr)
-      return false;
+      return;
     const auto& instructions = k_.flow.instructions();
     for (uint32_t i = result; i-- > 0 && instructions[i].scope == scope;) {
+      if (m_.is(at(i).head, "st")) std::ranges::copy(reads(i), std::back_inserter(open));
       const auto call = parse_call(m_, at(i), k_.data.names());
       if (!call) continue;
-      const ptx::Function* const callee = call->direct ? m_.find_function(call->callee) : nullptr;
-      return callee != nullptr && k_.calls().contains(*callee) &&
-             k_.calls().closure(*callee).has(EffectKind::Atomic);
+      out.ticket = out.ticket || may_draw(*call);
+      out.block = out.block || may_ask(*call);
     }
-    return false;
+  }
+  [[nodiscard]] const Effects* effects_of(const Call& call) const {
+    const ptx::Function* const callee = call.direct ? m_.find_function(call.callee) : nullptr;
+    return callee != nullptr && k_.calls().contains(*callee) ? &k_.calls().closure(*callee) : nullptr;
+  }
+  [[nodiscard]] bool may_draw(const Call& call) const {
+    const Effects* const effects = effects_of(call);
+    return effects != nullptr && effects->has(EffectKind::Atomic);
+  }
+  [[nodiscard]] bool may_ask(const Call& call) const {
+    const Effects* const effects = effects_of(call);
+    if (effects == nullptr) return !call.direct;
+    if (effects->has(EffectKind::IndirectCall)) return true;
+    return std::ranges::any_of(effects->all(), [](const Effect& e) { return is_block_register(e.what); });
   }
 
   const FunctionFacts& k_;

@@ -6,8 +6,9 @@
 // block only. Several blocks are assumed in three cases. No branch before the launch asks for the block's
 // index. Or the index is below input (`i < n`), for which a grid of several blocks is launched. Or a constant
 // bound lets two blocks through. The index may be divided or clamped there, and it may be counted on in a
-// loop. Input may still leave one block in the launch at hand, so the host compares it with the block's size
-// where it is a parameter. Every other guard may leave one block. One that only asks for an index above input
+// loop. Parameters may still leave one block in the launch at hand, so the host compares them with the
+// block's size: they must be a sum of products (`i + first < rows * columns`). Loaded data need not be of any
+// form. Every other guard may leave one block. One that only asks for an index above input
 // may be for the last block of the grid. A bit of a mask, a distance or `b - first < count` without signs may
 // name one block, too. That also holds for a guard on one of several ways to the launch (`b == 2 || b == 9`),
 // and for the index in shared memory.

@@ -106,13 +106,6 @@ void fields(Archive& archive, N& number) {
   archive(offset), archive(bytes), archive(is_signed);
 }
 
-template <typename Archive, typename L>
-requires std::same_as<std::remove_const_t<L>, BlockLimit>
-void fields(Archive& archive, L& limit) {
-  auto& [axis, step, number, more] = limit;
-  archive(axis), archive(step), fields(archive, number), archive(more);
-}
-
 template <typename Archive, typename P>
 requires std::same_as<std::remove_const_t<P>, ParameterProduct>
 void fields(Archive& archive, P& product) {
@@ -123,6 +116,13 @@ void fields(Archive& archive, P& product) {
 template <typename Archive, typename D>
 requires std::same_as<std::remove_const_t<D>, Distance>
 void fields(Archive& archive, D& distance) { archive(distance.products), archive(distance.divisor); }
+
+template <typename Archive, typename L>
+requires std::same_as<std::remove_const_t<L>, BlockLimit>
+void fields(Archive& archive, L& limit) {
+  auto& [axis, step, bound] = limit;
+  archive(axis), archive(step), fields(archive, bound);
+}
 
 template <typename Archive, typename M>
 requires std::same_as<std::remove_const_t<M>, MemoryPair>

@@ -101,24 +101,23 @@ struct ParameterNumber {
   bool is_signed = false;
   auto operator<=>(const ParameterNumber&) const = default;
 };
-// Along an axis, the index of a block that launches, times the step, is below a number, plus a constant. A
-// step of 0 stands for the block's size.
-struct BlockLimit {
-  uint32_t axis = 0, step = 0;
-  ParameterNumber number;
-  uint64_t more = 0;  // modulo 2^64
-};
 // A product of numbers, modulo 2^64; without any a constant.
 struct ParameterProduct {
   uint64_t coefficient = 0;
   std::vector<ParameterNumber> factors{};
   auto operator<=>(const ParameterProduct&) const = default;
 };
-// Their sum, divided, in bytes. It is a signed number.
+// Their sum, divided. It is a signed number.
 struct Distance {
   std::vector<ParameterProduct> products{};
   uint64_t divisor = 1;
   auto operator<=>(const Distance&) const = default;
+};
+// Along an axis, the index of a block that launches, times the step, is below the bound. A step of 0 stands
+// for the block's size.
+struct BlockLimit {
+  uint32_t axis = 0, step = 0;
+  Distance bound;
 };
 
 // Memory that the host knows by a pointer in the parent's parameters, or as a variable of the module.

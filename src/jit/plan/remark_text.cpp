@@ -67,8 +67,7 @@ std::string conditions_text(const analysis::OrderConditions& conditions) {
   std::vector<std::string> parts;
   if (conditions.several_blocks) parts.emplace_back("the parent has more than one block");
   std::set<std::string> limits;
-  for (const analysis::BlockLimit& limit : conditions.block_limits)
-    limits.insert(fmt::format("p[{}:{}]", limit.number.parameter_offset, limit.number.bytes));
+  for (const analysis::BlockLimit& limit : conditions.block_limits) limits.insert(to_string(limit.bound));
   if (!limits.empty())
     parts.push_back(fmt::format("more than one of them begins below {}", fmt::join(limits, " and ")));
   std::set<std::string> apart, places;

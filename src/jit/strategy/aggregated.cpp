@@ -16,18 +16,21 @@ void describe_parameters(Variant& v, const ptx::Function& parent) {
 
 namespace {
 
+Distance sum_of(const analysis::HostDistance& distance) {
+  Distance sum;
+  sum.divisor = distance.divisor;
+  for (const auto& [factors, coefficient] : distance.products) {
+    ParameterProduct& product = sum.products.emplace_back();
+    product.coefficient = coefficient;
+    for (const auto& [offset, bytes, is_signed] : factors)
+      product.factors.push_back({offset, bytes, is_signed});
+  }
+  return sum;
+}
+
 HostMemory memory_of(const analysis::HostMemory& memory) {
   HostMemory out{memory.parameter_offset, memory.variable, memory.only_upwards, {}};
-  for (const analysis::HostDistance& distance : memory.distances) {
-    Distance& sum = out.distances.emplace_back();
-    sum.divisor = distance.divisor;
-    for (const auto& [factors, coefficient] : distance.products) {
-      ParameterProduct& product = sum.products.emplace_back();
-      product.coefficient = coefficient;
-      for (const auto& [offset, bytes, is_signed] : factors)
-        product.factors.push_back({offset, bytes, is_signed});
-    }
-  }
+  for (const analysis::HostDistance& distance : memory.distances) out.distances.push_back(sum_of(distance));
   return out;
 }
 
@@ -38,10 +41,8 @@ void add_conditions(Variant& v, const PlannedSite& site) {
     v.grid.at(axis) = site.aggregation.grid.at(axis).value_or(0);
   }
   v.several_blocks = site.order.conditions.several_blocks;
-  for (const analysis::BlockLimit& limit : site.order.conditions.block_limits) {
-    const ParameterNumber number{limit.number.parameter_offset, limit.number.bytes, limit.is_signed};
-    v.block_limits.push_back({limit.axis, limit.step, number, static_cast<uint64_t>(limit.more)});
-  }
+  for (const analysis::BlockLimit& limit : site.order.conditions.block_limits)
+    v.block_limits.push_back({limit.axis, limit.step, sum_of(limit.bound)});
   for (const auto& [a, b] : site.order.conditions.apart_at_few_places())
     v.apart.push_back({memory_of(a), memory_of(b)});
   for (const auto& [offset, bytes] : site.order.conditions.not_negative)

@@ -297,10 +297,10 @@ bool has_several_blocks(const jit::Variant& variant, const Launch& launch) {
   const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
   for (size_t axis = 0; axis < std::size(launch.grid); ++axis) {
     const auto lets_several_through = [&](const jit::BlockLimit& limit) {
-      const auto number = number_of(launch, layout, limit.number);
+      if (limit.axis != axis) return true;
+      const auto bound = number_of(launch, layout, limit.bound);
       const unsigned begin_of_second = limit.step == 0 ? launch.block[axis] : limit.step;
-      return limit.axis != axis ||
-             (number && static_cast<int64_t>(*number + limit.more) > static_cast<int64_t>(begin_of_second));
+      return bound && *bound > static_cast<int64_t>(begin_of_second);
     };
     if (launch.grid[axis] > 1 && std::ranges::all_of(variant.block_limits, lets_several_through)) return true;
   }

@@ -156,10 +156,9 @@ std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const Paramet
   return pointer;
 }
 
-std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
-                                    const jit::Distance& distance) {
-  const auto pointer = pointer_parameter(launch, layout, offset);
-  if (!pointer || distance.divisor == 0) return std::nullopt;
+std::optional<int64_t> number_of(const Launch& launch, const ParameterLayout& layout,
+                                 const jit::Distance& distance) {
+  if (distance.divisor == 0) return std::nullopt;
   uint64_t sum = 0;
   for (const auto& [coefficient, factors] : distance.products) {
     uint64_t product = coefficient;
@@ -170,7 +169,15 @@ std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout&
     }
     sum += product;
   }
-  return *pointer + static_cast<uint64_t>(static_cast<int64_t>(sum) / static_cast<int64_t>(distance.divisor));
+  return static_cast<int64_t>(sum) / static_cast<int64_t>(distance.divisor);
+}
+
+std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
+                                    const jit::Distance& distance) {
+  const auto pointer = pointer_parameter(launch, layout, offset);
+  const auto from_there = pointer ? number_of(launch, layout, distance) : std::nullopt;
+  if (!from_there) return std::nullopt;
+  return *pointer + static_cast<uint64_t>(*from_there);
 }
 
 bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32_t offset, uint32_t bytes) {

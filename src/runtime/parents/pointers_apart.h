@@ -59,6 +59,10 @@ struct ParameterLayout {
 std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const ParameterLayout& layout,
                                              uint32_t offset);
 
+// The distance, where all of its numbers are passed.
+std::optional<int64_t> number_of(const Launch& launch, const ParameterLayout& layout,
+                                 const jit::Distance& distance);
+
 // That pointer and `distance` together. Nothing where a number of the distance is not passed, either.
 std::optional<CUdeviceptr> place_at(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
                                     const jit::Distance& distance);

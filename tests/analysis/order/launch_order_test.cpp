@@ -379,6 +379,55 @@ TEST(LaunchOrder, GuardsThatMayLeaveOneBlockAreNotTolerated) {
     EXPECT_EQ(kScattered, behind(guard)) << guard;
 }
 
+TEST(LaunchOrder, GuardsWithParametersAreTheHosts) {
+  // %r3 is the parameter n.
+  const auto behind = [](const std::string& guard) {
+    const std::string out =
+        verdict({kScatter, "mov.u32 %r4, %r1; mad.lo.s32 %r7, %r2, 64, %r1; " + guard, launch() + "OVER:\n"});
+    return out.substr(0, out.find(": "));
+  };
+  const std::string several = "tolerated if 0 and 8 are apart with several blocks below ";
+  EXPECT_EQ(several + "p[16:4]", behind("setp.ge.s32 %p1, %r7, %r3; @%p1 bra OVER;"));
+  EXPECT_EQ(several + "p[16:4] + 1", behind("setp.gt.s32 %p1, %r7, %r3; @%p1 bra OVER;"));
+  EXPECT_EQ(several + "3*p[16:4] - 5",
+            behind("mul.lo.s32 %r9, %r3, 3; add.s32 %r7, %r7, 5; setp.ge.s32 %p1, %r7, %r9; @%p1 bra OVER;"));
+  EXPECT_EQ(several + "p[16:4]*p[16:4]",
+            behind("mul.lo.s32 %r9, %r3, %r3; setp.le.s32 %p1, %r9, %r7; @%p1 bra OVER;"));
+  for (const char* guard :
+       {"shr.s32 %r9, %r3, 1; setp.ge.s32 %p1, %r7, %r9; @%p1 bra OVER;",
+        "shl.b32 %r9, %r7, 1; setp.ge.s32 %p1, %r9, %r3; @%p1 bra OVER;",
+        "shr.u32 %r9, %r7, 1; setp.ge.s32 %p1, %r9, %r3; @%p1 bra OVER;",
+        "add.s32 %r9, %r3, 64; setp.lt.s32 %p1, %r7, %r3; @%p1 bra OVER; setp.ge.s32 %p2, %r7, %r9; @%p2 bra "
+        "OVER;"})
+    EXPECT_EQ("kept", behind(guard)) << guard;
+}
+
+TEST(LaunchOrder, AccessesForOneBlockAreNotTolerated) {
+  // The argument %r1 of the child is the block's index in the parent, and %r2 is n.
+  const auto child = [](const std::string& before, const std::string& argument = "mov.u32 %r4, %r2;") {
+    return verdict({before + kScatter + "OUT:\n", argument});
+  };
+  for (const char* before :
+       {"setp.ne.s32 %p1, %r1, 2; @%p1 bra OUT;", "setp.ne.s32 %p1, %r1, 2; @%p1 exit;",
+        "setp.ge.s32 %p1, %r1, %r2; @%p1 bra OUT;",
+        "setp.ne.s32 %p1, %r1, %r2; selp.b32 %r9, 1, 0, %p1; setp.eq.s32 %p2, %r9, 0; @%p2 bra OUT;",
+        "mov.u32 %r9, 0; setp.ne.s32 %p1, %r1, 2; @%p1 bra MEET; mov.u32 %r9, 1; MEET: setp.eq.s32 %p2, %r9, "
+        "0; @%p2 bra OUT;",
+        "st.shared.u32 [0], %r1; bar.sync 0; ld.shared.u32 %r9, [0]; setp.ne.s32 %p1, %r9, 2; @%p1 bra OUT;",
+        "sub.s32 %r9, %r2, %r1; setp.ge.s32 %p1, %r3, %r9; @%p1 bra OUT;",
+        "mov.u64 %rd9, %rd1; setp.ne.s32 %p1, %r1, 2; @%p1 bra MEET; add.s64 %rd9, %rd9, 64; MEET: mov.u64 "
+        "%rd1, %rd9;"})
+    EXPECT_EQ(kKeptStore, child(before)) << before;
+  for (const char* before :
+       {"setp.ge.s32 %p1, %r3, %r2; @%p1 bra OUT;",
+        // The block's element of an array is data, and so is how it compares with others.
+        "ld.global.u32 %r9, [%rd4]; setp.ge.s32 %p1, %r3, %r9; @%p1 bra OUT;",
+        "ld.global.u32 %r9, [%rd2]; setp.ge.s32 %p1, %r1, %r9; @%p1 bra OUT;",
+        "add.s32 %r9, %r1, %r3; add.s32 %r10, %r1, %r2; setp.ge.s32 %p1, %r9, %r10; @%p1 bra OUT;"})
+    EXPECT_EQ(kScattered, child(before)) << before;
+  EXPECT_EQ(kScattered, child("setp.ne.s32 %p1, %r1, 2; @%p1 bra OUT;", "mov.u32 %r4, %r1;"));
+}
+
 // p[slot] = threadIdx.x, with a slot of the counter that `changed` may work on.
 std::string slots(const std::string& step, const std::string& changed = "") {
   return "atom.global.add.u32 %r4, [counter], " + step + "; " + changed +

@@ -146,6 +146,8 @@ inline std::string verdict(const Launches& l, size_t a = 0, size_t b = 0) {
   for (const auto& [offset, bytes] : is.conditions.not_negative)
     out += " if " + std::to_string(offset) + ":" + std::to_string(bytes) + " is not negative";
   if (is.conditions.several_blocks) out += " with several blocks";
+  for (const analysis::BlockLimit& limit : is.conditions.block_limits)
+    out += " below " + to_string(limit.bound);
   if (!is.why.empty()) out += ": " + is.why;
   return std::regex_replace(out, std::regex(R"( \(line \d+:\d+\))"), "");
 }

@@ -38,6 +38,56 @@ extern "C" __global__ void some_blocks_count(int* tallies, const int* choices, i
   if (static_cast<int>(blockIdx.x) >= blocks) return;
   count<<<1, 32>>>(tallies, choices, static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x));
 }
+extern "C" __global__ void some_cells_count(int* tallies, const int* choices, int rows, int columns) {
+  const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (t + 1 <= rows * columns) count<<<1, 32>>>(tallies, choices, t);
+}
+extern "C" __global__ void threads_between_count(int* tallies, const int* choices, int first, int end) {
+  const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (t >= first && t < end) count<<<1, 32>>>(tallies, choices, t);
+}
+__device__ __noinline__ int rounded(int t, int to) { return (t + to - 1) / to * to; }
+__device__ __noinline__ int place_in_grid() {
+  return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+extern "C" __global__ void threads_by_call_count(int* tallies, const int* choices, int n, int to) {
+  const int t = place_in_grid();
+  if (rounded(t, to) < n) count<<<1, 32>>>(tallies, choices, t);
+}
+
+// Children that know their block meet others of that block alone.
+__global__ void count_for(int* tallies, const int* choices, int t, int block) {
+  if (threadIdx.x == 0 && block == 2) tallies[choices[t]] += t + 1;
+}
+__global__ void count_some(int* tallies, const int* choices, int t, int times) {
+  for (int i = 0; i < times; ++i) tallies[choices[t]] += t + 1;
+}
+__global__ void count_here_or_there(int* even, int* odd, const int* choices, int t, int block) {
+  if (threadIdx.x != 0) return;
+  int* tallies = even;
+  if (block % 2 != 0) {
+    __threadfence();
+    tallies = odd;
+  }
+  tallies[choices[t]] += t + 1;
+}
+__global__ void count_by_grid(int* tallies, const int* choices, int t) {
+  if (threadIdx.x == 0 && blockIdx.x == 0)
+    tallies[choices[t] + kTallies * static_cast<int>(gridDim.x - 1)] += t + 1;
+}
+extern "C" __global__ void blocks_count_for(int* tallies, const int* choices) {
+  count_for<<<1, 32>>>(tallies, choices, static_cast<int>(threadIdx.x), static_cast<int>(blockIdx.x));
+}
+extern "C" __global__ void blocks_count_some(int* tallies, const int* choices, int most) {
+  count_some<<<1, 1>>>(tallies, choices, static_cast<int>(threadIdx.x), most >> blockIdx.x);
+}
+extern "C" __global__ void blocks_count_here_or_there(int* tallies, int* others, const int* choices) {
+  count_here_or_there<<<1, 32>>>(tallies, others, choices, static_cast<int>(threadIdx.x),
+                                 static_cast<int>(blockIdx.x));
+}
+extern "C" __global__ void blocks_count_by_grid(int* tallies, const int* choices, unsigned grid) {
+  count_by_grid<<<grid + blockIdx.x, 32>>>(tallies, choices, static_cast<int>(threadIdx.x));
+}
 // One thread of a block has no other to be ordered with.
 extern "C" __global__ void one_counts(int* tallies, const int* choices) {
   if (threadIdx.x != 7 || threadIdx.y != 0 || threadIdx.z != 0) return;
@@ -86,23 +136,51 @@ KLAP_CASE(ordering_few_threads, "children of the only block that input lets laun
     apart.push_back(t * 5 % kAll);
     together.push_back(tally_of(t));
   }
-  const std::vector<std::string> parents = {"some_threads_count", "some_threads_count_widely",
-                                            "some_threads_count_up_to", "some_blocks_count"};
+  const std::vector<std::string> parents = {
+      "some_threads_count", "some_threads_count_widely", "some_threads_count_up_to", "some_blocks_count",
+      "some_cells_count",   "threads_between_count",     "threads_by_call_count"};
   for (size_t i = 0; i < parents.size(); ++i) {
     for (int t = 0; t < kAll; ++t) after[static_cast<size_t>(apart[static_cast<size_t>(t)])] += t + 1;
     for (int t = 0; t < kThreads; ++t) after[static_cast<size_t>(tally_of(t))] += t + 1;
   }
   const auto tallies = c.buffer("tallies", std::vector<int>(kAll), after);
   const auto own = c.address(c.input("apart", apart)), shared = c.address(c.input("together", together));
-  const auto run = [&](const std::string& parent, const auto& all, const auto& one_block) {
-    c.launch(parent, {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(tallies), own, all);
-    c.launch(parent, {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(tallies), shared, one_block);
+  const auto run = [&](const std::string& parent, const auto& all, const auto& one_block,
+                       const auto&... more) {
+    c.launch(parent, {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(tallies), own, all, more...);
+    c.launch(parent, {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(tallies), shared, one_block, more...);
     c.rewritten(parent);
   };
   run(parents[0], kAll, kThreads);
   run(parents[1], uint64_t{kAll}, uint64_t{kThreads});
   run(parents[2], kAll, kThreads);
   run(parents[3], kBlocks, 1);
+  run(parents[4], kAll / 8, kThreads / 8, 8);
+  c.launch(parents[5], {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(tallies), own, 0, kAll);
+  c.launch(parents[5], {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(tallies), shared, 0, kThreads);
+  run(parents[6], kAll, kThreads, 1);
+}
+
+KLAP_CASE(ordering_told_block, "children that do something for one block of the parent overlap") {
+  std::vector<int> choices, once(kTallies), after(kTallies);
+  for (int t = 0; t < kThreads; ++t) {
+    choices.push_back(tally_of(t));
+    once[static_cast<size_t>(tally_of(t))] += t + 1;
+  }
+  for (size_t i = 0; i < after.size(); ++i) after[i] = 2 * once[i];
+  const auto of_two = c.buffer("of two", std::vector<int>(kTallies), after);
+  const auto even = c.buffer("even", std::vector<int>(kTallies), once);
+  const auto odd = c.buffer("odd", std::vector<int>(kTallies), once);
+  std::vector<int> by_grid;
+  for (int block = 0; block < 3; ++block) by_grid.insert(by_grid.end(), once.begin(), once.end());
+  const auto of_grids = c.buffer("by grid", std::vector<int>(by_grid.size()), by_grid);
+  const auto input = c.address(c.input("choices", choices));
+  c.launch("blocks_count_for", {4, 1, 1}, {kThreads, 1, 1}, c.address(of_two), input);
+  c.launch("blocks_count_some", {4, 1, 1}, {kThreads, 1, 1}, c.address(of_two), input, 1);
+  c.launch("blocks_count_here_or_there", {2, 1, 1}, {kThreads, 1, 1}, c.address(even), c.address(odd), input);
+  c.launch("blocks_count_by_grid", {3, 1, 1}, {kThreads, 1, 1}, c.address(of_grids), input, 1U);
+  for (const char* parent : {"blocks_count_for", "blocks_count_some", "blocks_count_here_or_there"})
+    c.rewritten(parent);
 }
 
 KLAP_CASE(ordering_stream_one_thread, "the launch of one thread of a block is lost where order is kept") {
