@@ -8,6 +8,7 @@
 
 #include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/order/launch_terms.h"
+#include "analysis/values/guard.h"
 #include "analysis/values/values.h"
 #include "ptx/opcodes.h"
 
@@ -88,10 +89,16 @@ class BlockDependence {
 
   // How control comes to the instruction.
   bool add_decisions(uint32_t instruction, Readings& open) const {
-    if (!values_.dominance.control_known()) return true;
-    for (const uint32_t block :
-         values_.dominance.deciding_branches(k_.flow.instructions()[instruction].block)) {
+    const Dominance& dominance = values_.dominance;
+    if (!dominance.control_known()) return true;
+    const uint32_t reached = k_.flow.instructions()[instruction].block;
+    const std::vector<PassedBranch> passed = passed_branches(k_.flow, dominance, reached);
+    for (const uint32_t block : dominance.deciding_branches(reached)) {
       const uint32_t branch = k_.flow.blocks()[block].last - 1;
+      const auto lets_all_but_one = [&](const PassedBranch& p) {
+        return p.branch == branch && p.when && holds_where_data_differs(branch, *p.when);
+      };
+      if (std::ranges::any_of(passed, lets_all_but_one)) continue;
       std::ranges::copy(reads(branch), std::back_inserter(open));
     }
     return false;
@@ -238,9 +245,23 @@ class BlockDependence {
     if (terms_ == nullptr || !m_.is(s.head, "setp") || s.predicated || s.operands.size() != 3 ||
         std::ranges::none_of(kOrders, orders))
       return false;
+    return is_with_data(test) || has_same_difference(test);
+  }
+  // True if it compares the block's part with data.
+  [[nodiscard]] bool is_with_data(uint32_t test) const {
     const bool first = is_loaded(test, 1), second = is_loaded(test, 2);
-    if (first != second && !is_in_operand(test, first ? 1 : 2)) return true;
-    return has_same_difference(test);
+    return first != second && !is_in_operand(test, first ? 1 : 2);
+  }
+  // True if data is something else than the block's part where the branch's predicate has that value.
+  [[nodiscard]] bool holds_where_data_differs(uint32_t branch, bool when) const {
+    const uint32_t reg = values_.registers.find(branch, m_.text(at(branch).predicate));
+    if (terms_ == nullptr || reg == VirtualRegisters::kNone) return false;
+    const auto test = values_.reaching.only_definition(branch, reg);
+    if (!test) return false;
+    const Statement& s = at(*test);
+    const bool compares = m_.is(s.head, "setp") && !s.predicated && s.operands.size() == 3;
+    return compares && m_.has_modifier(s, when ? ".ne" : ".eq") && s.modifiers.size() == 2 &&
+           is_with_data(*test);
   }
   // True if data is loaded for the operand.
   [[nodiscard]] bool is_loaded(uint32_t test, uint32_t operand) const {

@@ -11,8 +11,9 @@
 // the whole grid. Where several definitions may give a value, the branches that lead to each count as well.
 // So do stores to shared and local memory, and calls that may ask for the index. What is loaded from global
 // memory is input, wherever it lies: that blocks find different data there is not seen. An order relation
-// with such data is taken to hold for several blocks, as in launching_blocks.h. So is one of two values that
-// differ by something in which the block has no part, as those of `i < first + count` do.
+// with such data is taken to hold for several blocks, as in launching_blocks.h, and so is that both are not
+// equal (`if (neighbour != node)`). The difference of two values may also be one in which the block has no
+// part, as that of `i < first + count`.
 #pragma once
 
 #include <cstdint>

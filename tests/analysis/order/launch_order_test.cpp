@@ -410,6 +410,7 @@ TEST(LaunchOrder, AccessesForOneBlockAreNotTolerated) {
   for (const char* before :
        {"setp.ne.s32 %p1, %r1, 2; @%p1 bra OUT;", "setp.ne.s32 %p1, %r1, 2; @%p1 exit;",
         "setp.ge.s32 %p1, %r1, %r2; @%p1 bra OUT;",
+        "ld.global.u32 %r9, [%rd4]; setp.ne.s32 %p1, %r1, %r9; @%p1 bra OUT;",
         "setp.ne.s32 %p1, %r1, %r2; selp.b32 %r9, 1, 0, %p1; setp.eq.s32 %p2, %r9, 0; @%p2 bra OUT;",
         "mov.u32 %r9, 0; setp.ne.s32 %p1, %r1, 2; @%p1 bra MEET; mov.u32 %r9, 1; MEET: setp.eq.s32 %p2, %r9, "
         "0; @%p2 bra OUT;",
@@ -423,6 +424,7 @@ TEST(LaunchOrder, AccessesForOneBlockAreNotTolerated) {
         // The block's element of an array is data, and so is how it compares with others.
         "ld.global.u32 %r9, [%rd4]; setp.ge.s32 %p1, %r3, %r9; @%p1 bra OUT;",
         "ld.global.u32 %r9, [%rd2]; setp.ge.s32 %p1, %r1, %r9; @%p1 bra OUT;",
+        "ld.global.u32 %r9, [%rd4]; setp.eq.s32 %p1, %r1, %r9; @%p1 bra OUT;",
         "add.s32 %r9, %r1, %r3; add.s32 %r10, %r1, %r2; setp.ge.s32 %p1, %r9, %r10; @%p1 bra OUT;"})
     EXPECT_EQ(kScattered, child(before)) << before;
   EXPECT_EQ(kScattered, child("setp.ne.s32 %p1, %r1, 2; @%p1 bra OUT;", "mov.u32 %r4, %r1;"));
