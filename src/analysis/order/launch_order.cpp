@@ -394,6 +394,15 @@ class OrderJudge {
            });
   }
 
+  // Asks this of all that is not a result of the child.
+  static bool is_same_for_grid_but_results(const Expr& e) {
+    return !any_leaf(e, [](const ExprNode& leaf) {
+      const bool is_of_parent = leaf.kind == ExprKind::Opaque || leaf.kind == ExprKind::Merged;
+      return (is_of_parent && !LaunchTerms::result_of(leaf)) ||
+             (leaf.kind == ExprKind::Special && leaf.name.starts_with("ctaid"));
+    });
+  }
+
   static bool are_apart_by_thread(const Access& x, const Access& y) {
     const Key key{LaunchTerms::is_thread_symbol, 1, kLastThread};
     return are_disjoint(x.shape, y.shape, key, key);
@@ -476,6 +485,29 @@ class OrderJudge {
     return *known;
   }
 
+  // True if the block finds a part of the address in a table by its own number: `sums[first[b] + i]`. All of
+  // its children find that, and other blocks have places of their own there.
+  [[nodiscard]] static bool begins_at_own_place(const Child& child, const Expr& address) {
+    return any_leaf(address, [&](const ExprNode& leaf) {
+      const auto load = LaunchTerms::result_of(leaf);
+      return load && is_one_for_block(child, *load, true);
+    });
+  }
+  // True if the instruction loads the same for all children of a block; with `own`, if other blocks do not.
+  [[nodiscard]] static bool is_one_for_block(const Child& child, uint32_t load, bool own) {
+    const auto access =
+        std::ranges::find_if(child.accesses, [&](const Access& a) { return a.is->instruction == load; });
+    if (access == child.accesses.end() || !access->is->reads_only() || !access->shape.address.known())
+      return false;
+    const Expr& from = access->shape.address;
+    const bool differs = any_leaf(from, [&](const ExprNode& leaf) {
+      const auto result = LaunchTerms::result_of(leaf);
+      return result ? !is_one_for_block(child, *result, false) : LaunchTerms::varies(leaf) != Varies::No;
+    });
+    if (differs || !own) return !differs;
+    return begins_at_own_place(child, from) || !is_same_for_grid_but_results(from);
+  }
+
   // The conditions under which an address is input data: loaded by the child, from memory that is not
   // written.
   [[nodiscard]] std::optional<OrderConditions> is_input(const Child& child, const Access& access) const {
@@ -485,6 +517,7 @@ class OrderJudge {
     // Blocks that index arrays of their own do not meet, whatever the indices are.
     const auto is_shared = [&](uint32_t load) { return child.terms.is_same_for_grid(load); };
     if (!std::ranges::all_of(sources.parameters, is_shared)) return std::nullopt;
+    if (begins_at_own_place(child, access.shape.address)) return std::nullopt;
     // The pointer itself is the host's, not one that is found in memory.
     if (!access.memory || !access.is->address) return std::nullopt;
     if (block_in(child).is_in_address(access.is->instruction, *access.is->address)) return std::nullopt;

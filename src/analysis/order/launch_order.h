@@ -12,9 +12,10 @@
 //    Whether a kernel in another stream of the host looks is not asked.
 //  - tolerated: the program has the same conflict, in no order, between its blocks. Three conditions must
 //    hold. The conflicting address is input data that the child loads, from memory that neither the parent
-//    nor its children write, or children take slots from one counter. Nothing fixes the order of the launches
-//    (synchronisation.h). Children of more than one block of the parent come to both accesses
-//    (launching_blocks.h, block_dependence.h).
+//    nor its children write, or children take slots from one counter. No part of it is loaded from where the
+//    block's number alone leads (`sums[first[block] + i]`): that is the block's own place. Nothing fixes the
+//    order of the launches (synchronisation.h). Children of more than one block of the parent come to both
+//    accesses (launching_blocks.h, block_dependence.h).
 //  - kept: everything else. A child begins when the child that its block launched before it is done.
 //
 // The launches of one thread have an order in every case. Only the executor asks whether it matters: then the

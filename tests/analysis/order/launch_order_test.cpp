@@ -353,6 +353,28 @@ TEST(LaunchOrder, AddressesThatAreNoInputAreKept) {
             verdict({kScatter, "mov.u32 %r4, %r1;", launch("0") + "bar.sync 0;\n" + launch("1")}, 0, 1));
 }
 
+TEST(LaunchOrder, PlacesThatABlockFindsByItsNumberAreKept) {
+  // The argument %r1 of the child is the block's index, unless a test says otherwise; %rd4 is &q[%r1].
+  const std::string by_block = "mov.u32 %r4, %r2;", by_thread = "mad.lo.s32 %r4, %r2, 64, %r1;";
+  const std::string at_r9 = "mul.wide.s32 %rd6, %r9, 4; add.s64 %rd6, %rd1, %rd6; st.global.u32 [%rd6], %r3;";
+  const std::string element =
+      "mul.wide.u32 %rd5, %r3, 4; add.s64 %rd5, %rd2, %rd5; ld.global.u32 %r8, [%rd5]; ";
+  const std::string first = "ld.global.u32 %r9, [%rd4]; ";
+  const std::string chain = first + "mul.wide.s32 %rd5, %r9, 4; add.s64 %rd5, %rd2, %rd5; ";
+  EXPECT_EQ(kKeptStore, verdict({first + at_r9, by_block}));
+  EXPECT_EQ(kKeptStore, verdict({first + element + "add.s32 %r9, %r9, %r8; " + at_r9, by_block}));
+  EXPECT_EQ(kKeptStore, verdict({chain + "ld.global.u32 %r9, [%rd5]; " + at_r9, by_block}));
+  EXPECT_EQ(kScattered, verdict({first + at_r9, by_thread}));
+  EXPECT_EQ(kScattered, verdict({first + element + "add.s32 %r9, %r9, %r8; " + at_r9, by_thread}));
+  // The block's list of elements is no place of its own, nor is one that all blocks find.
+  EXPECT_EQ(kScattered, verdict({first +
+                                     "add.s32 %r9, %r9, %r3; mul.wide.s32 %rd5, %r9, 4; "
+                                     "add.s64 %rd5, %rd2, %rd5; ld.global.u32 %r9, [%rd5]; " +
+                                     at_r9,
+                                 by_block}));
+  EXPECT_EQ(kScattered, verdict({"ld.global.u32 %r9, [%rd2]; " + at_r9, by_block}));
+}
+
 TEST(LaunchOrder, GuardsThatMayLeaveOneBlockAreNotTolerated) {
   // %r2 is the block's index, %r7 a thread's in the grid.
   const auto behind = [](const std::string& guard) {

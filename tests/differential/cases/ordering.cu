@@ -75,6 +75,13 @@ __global__ void count_by_grid(int* tallies, const int* choices, int t) {
   if (threadIdx.x == 0 && blockIdx.x == 0)
     tallies[choices[t] + kTallies * static_cast<int>(gridDim.x - 1)] += t + 1;
 }
+__global__ void count_in_own(int* tallies, const int* choices, const int* first, int t, int block) {
+  if (threadIdx.x == 0) tallies[first[block] + choices[t]] += t + 1;
+}
+extern "C" __global__ void blocks_count_in_own(int* tallies, const int* choices, const int* first) {
+  count_in_own<<<1, 32>>>(tallies, choices, first, static_cast<int>(threadIdx.x),
+                          static_cast<int>(blockIdx.x));
+}
 extern "C" __global__ void blocks_count_for(int* tallies, const int* choices) {
   count_for<<<1, 32>>>(tallies, choices, static_cast<int>(threadIdx.x), static_cast<int>(blockIdx.x));
 }
@@ -179,7 +186,12 @@ KLAP_CASE(ordering_told_block, "children that do something for one block of the 
   c.launch("blocks_count_some", {4, 1, 1}, {kThreads, 1, 1}, c.address(of_two), input, 1);
   c.launch("blocks_count_here_or_there", {2, 1, 1}, {kThreads, 1, 1}, c.address(even), c.address(odd), input);
   c.launch("blocks_count_by_grid", {3, 1, 1}, {kThreads, 1, 1}, c.address(of_grids), input, 1U);
-  for (const char* parent : {"blocks_count_for", "blocks_count_some", "blocks_count_here_or_there"})
+  // Each block finds its own part of the tallies in a table.
+  const auto own = c.buffer("own", std::vector<int>(by_grid.size()), by_grid);
+  c.launch("blocks_count_in_own", {3, 1, 1}, {kThreads, 1, 1}, c.address(own), input,
+           c.address(c.input("first", std::vector<int>{kTallies, 2 * kTallies, 0})));
+  for (const char* parent :
+       {"blocks_count_for", "blocks_count_some", "blocks_count_here_or_there", "blocks_count_in_own"})
     c.rewritten(parent);
 }
 
