@@ -24,7 +24,7 @@ using ptx::Statement;
 // The sources that a value is computed from, through any number of registers.
 struct Sources {
   bool input = false;    // a parameter, memory, or what a function gave
-  bool data = false;     // memory
+  bool data = false;     // memory, but not the block's own with its index in it
   bool shared = false;   // memory that may be the block's
   bool block = false;    // the block's index
   bool ticket = false;   // an atomic operation's result, at one address for all blocks
@@ -395,13 +395,14 @@ class LaunchingBlocks {
     const Statement& s = at(definition);
     for (const auto& operand : s.operands) out.block = out.block || is_block_register(m_.compact(operand));
     const bool is_input = m_.is(s.head, "call") || ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory;
+    const bool is_told = may_read_shared(s) && shares_block();
     out.shared = out.shared || may_read_shared(s);
-    out.block = out.block || (may_read_shared(s) && shares_block());
+    out.block = out.block || is_told;
     out.ticket = out.ticket || is_ticket(s, definition);
     add_call(out, open, definition);
     // A loaded value counts as input even if its address depends on the block's index.
     if (is_input) out.input = true;
-    out.data = out.data || (is_input && !m_.has_modifier(s, ".param"));
+    out.data = out.data || (is_input && !is_told && !m_.has_modifier(s, ".param"));
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
   }
 
