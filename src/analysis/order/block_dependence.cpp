@@ -22,8 +22,9 @@ using Readings = std::vector<std::pair<uint32_t, uint32_t>>;
 class BlockDependence {
  public:
   // The parent knows its block by itself.
-  explicit BlockDependence(const FunctionFacts& parent)
-      : k_(parent), values_(parent.values()), m_(parent.module) {}
+  // With `finds_data`, data that they find by its index depends on it as well.
+  explicit BlockDependence(const FunctionFacts& parent, bool finds_data)
+      : k_(parent), values_(parent.values()), m_(parent.module), finds_data_(finds_data) {}
   BlockDependence(const FunctionFacts& child, const LaunchTerms& terms, BlockInLaunch launch)
       : k_(child), values_(child.values()), m_(child.module), terms_(&terms), launch_(std::move(launch)) {}
 
@@ -128,9 +129,10 @@ class BlockDependence {
       const bool is_own = values_.symbolic.parameter_offset(definition).has_value();
       return !is_own && is_result(definition) ? add_call(definition, open) : is_told(definition);
     }
-    if (names_parameter(s) && !launch_.arguments.empty()) return true;
+    if (names_parameter(s) && !(launch_.arguments.empty() && launch_.data.empty())) return true;
     if (ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory) {
       if (may_be_private(s) && is_in_private_memory()) return true;
+      if (finds_data_ && is_at_place_of_block(s, definition)) return true;
       if (may_be_private(s)) std::ranges::copy(reads(definition), std::back_inserter(open));
       if (s.predicated) add_register(definition, m_.text(s.predicate), open);
       return false;  // input
@@ -153,12 +155,13 @@ class BlockDependence {
   }
   // True if what the kernel writes to such memory, or where, may depend on the block.
   [[nodiscard]] bool is_in_private_memory() const {
-    if (!is_in_private_memory_) {
-      is_in_private_memory_ = false;  // also for what is stored there again
-      for (uint32_t i = 0; i < k_.flow.instructions().size() && !*is_in_private_memory_; ++i)
-        is_in_private_memory_ = may_write_private(i) && (has(reads(i)) || decides_over(i));
+    std::optional<bool>& is = is_in_private_memory_.at(is_bound_ ? 1 : 0);
+    if (!is) {
+      is = false;  // also for what is stored there again
+      for (uint32_t i = 0; i < k_.flow.instructions().size() && !*is; ++i)
+        is = may_write_private(i) && (has(reads(i)) || decides_over(i));
     }
-    return *is_in_private_memory_;
+    return *is;
   }
   [[nodiscard]] bool may_write_private(uint32_t i) const {
     const Statement& s = at(i);
@@ -173,6 +176,13 @@ class BlockDependence {
            });
   }
 
+  // True for a load from a table, at the block's place.
+  [[nodiscard]] bool is_at_place_of_block(const Statement& s, uint32_t instruction) const {
+    if (!m_.is(s.head, "ld") || s.operands.size() < 2) return false;
+    const auto address = parse_address(m_, s.operands[1]);
+    return address && values_.uniformity.operand(instruction, address->base) == Uniform::Block;
+  }
+
   // A number that one of all blocks draws.
   [[nodiscard]] bool is_ticket(const Statement& s, uint32_t instruction) const {
     if (terms_ != nullptr || s.operands.size() < 2) return false;
@@ -185,13 +195,17 @@ class BlockDependence {
   // True for the parameters of the child that depend on the block. A load of one that is not understood may
   // be of any.
   [[nodiscard]] bool is_told(uint32_t load) const {
-    if (terms_ == nullptr || launch_.arguments.empty()) return false;
+    if (terms_ == nullptr) return false;
+    return is_among(launch_.arguments, load) || (!is_bound_ && is_among(launch_.data, load));
+  }
+  [[nodiscard]] bool is_among(const std::set<std::pair<uint32_t, uint32_t>>& arguments, uint32_t load) const {
+    if (arguments.empty()) return false;
     const auto begin = values_.symbolic.parameter_offset(load);
     if (!begin) return true;
     const Statement& s = at(load);
     const size_t lanes = components(m_, s.operands[0]).size();
     const uint64_t end = *begin + lanes * ptx::type_bytes(m_.text(s.modifiers.last - 1));
-    return std::ranges::any_of(launch_.arguments, [&](const auto& argument) {
+    return std::ranges::any_of(arguments, [&](const auto& argument) {
       return argument.first < end && *begin < argument.first + argument.second;
     });
   }
@@ -245,7 +259,20 @@ class BlockDependence {
     if (terms_ == nullptr || !m_.is(s.head, "setp") || s.predicated || s.operands.size() != 3 ||
         std::ranges::none_of(kOrders, orders))
       return false;
-    return is_with_data(test) || has_same_difference(test);
+    // A loop's counter depends on the comparison that ends the loop, which then says nothing new.
+    if (!under_way_.insert({test, is_bound_}).second) return true;
+    const bool is = is_between_data(test) || is_with_data(test) || has_same_difference(test);
+    under_way_.erase({test, is_bound_});
+    return is;
+  }
+  // True if the block's part is data alone: bounds that differ from block to block.
+  [[nodiscard]] bool is_between_data(uint32_t test) const {
+    if (launch_.data.empty()) return false;
+    const bool before = is_bound_;
+    is_bound_ = true;
+    const bool has_index = is_in_operand(test, 1) || is_in_operand(test, 2);
+    is_bound_ = before;
+    return !has_index;
   }
   // True if it compares the block's part with data.
   [[nodiscard]] bool is_with_data(uint32_t test) const {
@@ -303,17 +330,22 @@ class BlockDependence {
   const ptx::Module& m_;
   const LaunchTerms* const terms_ = nullptr;  // of the child; none for the parent
   const BlockInLaunch launch_;
-  mutable std::optional<bool> is_in_private_memory_;  // once it is known
+  const bool finds_data_ = false;
+  mutable std::set<std::pair<uint32_t, bool>> under_way_;            // comparisons that are asked about
+  mutable bool is_bound_ = false;                                    // data arguments do not count now
+  mutable std::array<std::optional<bool>, 2> is_in_private_memory_;  // by is_bound_, once it is known
 };
 
 BlockInLaunch block_in_launch(const FunctionFacts& parent, const Site& site) {
   BlockInLaunch out;
-  const BlockDependence dependence(parent);
+  const BlockDependence dependence(parent, false), by_data(parent, true);
   for (const Argument& argument : site.arguments) {
     const uint32_t store =
         argument.store == nullptr ? ControlFlow::npos : parent.flow.index_of(argument.store);
     if (store == ControlFlow::npos || dependence.has(store, argument.source))
       out.arguments.insert({argument.offset, argument.bytes});
+    else if (by_data.has(store, argument.source))
+      out.data.insert({argument.offset, argument.bytes});
   }
   // The extents are stored in the scope of a call.
   const auto has = [&](const std::string& extent) {

@@ -10,10 +10,11 @@
 // depends on the block, and so does one that is drawn: the result of an atomic operation at one address for
 // the whole grid. Where several definitions may give a value, the branches that lead to each count as well.
 // So do stores to shared and local memory, and calls that may ask for the index. What is loaded from global
-// memory is input, wherever it lies: that blocks find different data there is not seen. An order relation
-// with such data is taken to hold for several blocks, as in launching_blocks.h, and so is that both are not
-// equal (`if (neighbour != node)`). The difference of two values may also be one in which the block has no
-// part, as that of `i < first + count`.
+// memory is input: that blocks find different data there is not seen. But an argument that all threads of a
+// block load from one place (`kind[b]`) may name the block as well, unless it is just a bound. An order
+// relation with such data is taken to hold for several blocks, as in launching_blocks.h, and so is that both
+// are not equal (`if (neighbour != node)`). The difference of two values may also be one in which the block
+// has no part, as that of `i < first + count`.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,10 @@ class LaunchTerms;
 // The parts of a launch that depend on the block.
 struct BlockInLaunch {
   std::set<std::pair<uint32_t, uint32_t>> arguments;  // offsets in the child's parameters, and bytes
-  bool grid = false, block = false, shared = false;   // the child's extents, its dynamic shared memory
-  [[nodiscard]] bool any() const { return !arguments.empty() || grid || block || shared; }
+  // Arguments that are data which the block finds by its index.
+  std::set<std::pair<uint32_t, uint32_t>> data;
+  bool grid = false, block = false, shared = false;  // the child's extents, its dynamic shared memory
+  [[nodiscard]] bool any() const { return !arguments.empty() || !data.empty() || grid || block || shared; }
 };
 
 BlockInLaunch block_in_launch(const FunctionFacts& parent, const Site& site);

@@ -23,12 +23,14 @@ using ptx::Statement;
 
 // The sources that a value is computed from, through any number of registers.
 struct Sources {
-  bool input = false;    // a parameter, memory, or what a function gave
-  bool data = false;     // memory, but not the block's own with its index in it
-  bool shared = false;   // memory that may be the block's
-  bool block = false;    // the block's index
-  bool ticket = false;   // an atomic operation's result, at one address for all blocks
-  bool elected = false;  // a comparison of one of these two that may single out a block
+  bool input = false;     // a parameter, memory, or what a function gave
+  bool data = false;      // memory, but not the block's own with its index in it
+  bool shared = false;    // memory that may be the block's
+  bool block = false;     // the block's index
+  bool thread = false;    // the thread's
+  bool by_block = false;  // memory at a place that is one for the block, but not for the grid
+  bool ticket = false;    // an atomic operation's result, at one address for all blocks
+  bool elected = false;   // a comparison of one of these two that may single out a block
 };
 
 class LaunchingBlocks {
@@ -60,7 +62,7 @@ class LaunchingBlocks {
     // One entry of a table of labels.
     if (!passed.when) {
       const Sources from = sources(reads(passed.branch));
-      return from.block || is_elected(from);
+      return from.block || is_elected(from) || is_chosen(from);
     }
     return predicate(passed.branch, m_.text(branch.predicate), *passed.when);
   }
@@ -130,7 +132,7 @@ class LaunchingBlocks {
     const auto writer = values_.reaching.only_definition(reader, reg);
     if (!writer) {
       const Sources from = sources({{reader, reg}});
-      return may_leave_one(from) || is_elected(from);
+      return may_leave_one(from) || is_elected(from) || is_chosen(from);
     }
     const Statement& s = at(*writer);
     const auto operand = [&](size_t i) { return m_.compact(s.operands[i]); };
@@ -141,7 +143,7 @@ class LaunchingBlocks {
       return predicate(*writer, operand(1), value) || predicate(*writer, operand(2), value);
     const Sources from = sources({{reader, reg}}), behind = sources(reads(*writer));
     if (behind.elected || (is_elected(behind) && !has_bound_of_input(s))) return true;
-    if (!from.block) return false;
+    if (!from.block) return is_chosen(from);
     const auto compared = comparison(*writer, value);
     if (!compared || is_equality(*compared)) return true;
     if (!from.input) return !lets_two_blocks_through(*compared);
@@ -156,6 +158,8 @@ class LaunchingBlocks {
   }
 
   static bool may_leave_one(const Sources& from) { return from.block && !from.input; }
+  // True if data that the block finds by its index decides for all of its threads: `if (chosen[b])`.
+  static bool is_chosen(const Sources& from) { return from.by_block && !from.thread; }
 
   // ---- blocks that are elected ----
 
@@ -187,6 +191,16 @@ class LaunchingBlocks {
       }
     }
     return *shares_block_;
+  }
+  // True if it may hold data that the block finds by its index.
+  [[nodiscard]] bool shares_choice() const {
+    if (!shares_choice_) {
+      const auto& instructions = k_.flow.instructions();
+      shares_choice_ = false;  // also for what is stored there again
+      for (uint32_t i = 0; i < instructions.size() && !*shares_choice_; ++i)
+        shares_choice_ = may_write_shared(at(i)) && sources(reads(i), Elections::Ignored).by_block;
+    }
+    return *shares_choice_;
   }
   // True if a call passes something on that depends on the index.
   [[nodiscard]] bool is_told_block(uint32_t call) const {
@@ -393,7 +407,11 @@ class LaunchingBlocks {
 
   void add_definition(Sources& out, Readings& open, uint32_t definition) const {
     const Statement& s = at(definition);
-    for (const auto& operand : s.operands) out.block = out.block || is_block_register(m_.compact(operand));
+    for (const auto& operand : s.operands) {
+      const std::string text = m_.compact(operand);
+      out.block = out.block || is_block_register(text);
+      out.thread = out.thread || text.starts_with("%tid") || text.starts_with("%lane");
+    }
     const bool is_input = m_.is(s.head, "call") || ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory;
     const bool is_told = may_read_shared(s) && shares_block();
     out.shared = out.shared || may_read_shared(s);
@@ -402,8 +420,18 @@ class LaunchingBlocks {
     add_call(out, open, definition);
     // A loaded value counts as input even if its address depends on the block's index.
     if (is_input) out.input = true;
+    const bool is_choice = is_at_one_place(s, definition) || (may_read_shared(s) && shares_choice());
+    out.by_block = out.by_block || (is_input && is_choice);
     out.data = out.data || (is_input && !is_told && !m_.has_modifier(s, ".param"));
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
+  }
+
+  // True for a load from a table, at the block's place.
+  [[nodiscard]] bool is_at_one_place(const Statement& s, uint32_t instruction) const {
+    if (!m_.is(s.head, "ld") || m_.has_modifier(s, ".param") || s.operands.size() < 2) return false;
+    const auto address = parse_address(m_, s.operands[1]);
+    return address && !may_be_shared(s) &&
+           values_.uniformity.operand(instruction, address->base) == Uniform::Block;
   }
 
   [[nodiscard]] bool may_be_shared(const Statement& s) const {
@@ -457,8 +485,8 @@ class LaunchingBlocks {
   const FunctionFacts& k_;
   const Values& values_;
   const ptx::Module& m_;
-  mutable std::optional<bool> shares_election_, shares_block_;        // once they are known
-  mutable bool is_bounded_below_ = false, is_bounded_above_ = false;  // the block's index, by input
+  mutable std::optional<bool> shares_election_, shares_block_, shares_choice_;  // once they are known
+  mutable bool is_bounded_below_ = false, is_bounded_above_ = false;            // the block's index, by input
   bool perhaps_one_ = false;
   mutable std::set<BlockLimit> limits_;
 };

@@ -21,7 +21,9 @@
 // child are guards as well, since CUDA refuses a grid without blocks or threads. So is an argument, which may
 // leave a child nothing to do.
 //
-// A block that only data choose (`if (chosen[b])`) is not seen.
+// Data may choose a block, too. A guard may leave one if it asks for data that all threads of a block find by
+// its index (`if (chosen[b])`), also by way of shared memory, and for nothing of the thread. A thread's own
+// data (`if (t < counts[b])`, `if (chosen[t])`) is not seen as a choice of blocks.
 #pragma once
 
 #include <optional>

@@ -387,6 +387,11 @@ TEST(LaunchOrder, GuardsThatMayLeaveOneBlockAreNotTolerated) {
         "setp.eq.s32 %p1, %r2, 0; selp.b32 %r9, 1, 0, %p1; setp.eq.s32 %p2, %r9, 0; @%p2 bra OVER;",
         "shr.u32 %r9, %r2, 1; setp.ne.s32 %p1, %r9, 0; @%p1 bra OVER;",
         "setp.gt.s32 %p1, %r7, 63; @%p1 bra OVER;", "setp.lt.s32 %p1, 40, %r7; @%p1 bra OVER;",
+        "mul.wide.u32 %rd9, %r2, 4; add.s64 %rd9, %rd2, %rd9; ld.global.u32 %r9, [%rd9]; setp.lt.s32 %p1, "
+        "%r9, "
+        "5; @%p1 bra OVER;",
+        "mul.wide.u32 %rd9, %r2, 4; add.s64 %rd9, %rd2, %rd9; ld.global.u32 %r9, [%rd9]; st.shared.u32 [0], "
+        "%r9; bar.sync 0; ld.shared.u32 %r10, [0]; setp.ne.s32 %p1, %r10, 1; @%p1 bra OVER;",
         "setp.gt.s32 %p1, %r2, 0; setp.gt.s32 %p2, %r1, 9; or.pred %p1, %p1, %p2; @%p1 bra OVER;",
         "cvta.to.global.u64 %rd9, %rd2; ld.global.u32 %r9, [%rd9]; setp.ne.s32 %p1, %r9, %r2; @%p1 bra "
         "OVER;"})
@@ -394,6 +399,12 @@ TEST(LaunchOrder, GuardsThatMayLeaveOneBlockAreNotTolerated) {
   for (const char* guard :
        {"setp.gt.s32 %p1, %r1, 0; @%p1 bra OVER;", "setp.gt.s32 %p1, %r2, 4; @%p1 bra OVER;",
         "setp.ge.s32 %p1, %r7, 999; @%p1 bra OVER;", "setp.lt.s32 %p1, 200, %r7; @%p1 bra OVER;",
+        "mul.wide.u32 %rd9, %r2, 4; add.s64 %rd9, %rd2, %rd9; ld.global.u32 %r9, [%rd9]; setp.ge.s32 %p1, "
+        "%r1, "
+        "%r9; @%p1 bra OVER;",
+        "mul.wide.u32 %rd9, %r7, 4; add.s64 %rd9, %rd2, %rd9; ld.global.u32 %r9, [%rd9]; setp.ne.s32 %p1, "
+        "%r9, "
+        "1; @%p1 bra OVER;",
         "cvta.to.global.u64 %rd9, %rd2; ld.global.u32 %r9, [%rd9]; setp.ge.s32 %p1, %r7, %r9; @%p1 bra "
         "OVER;",
         "mov.u64 %rd9, table; mov.u32 %r8, 5; suld.b.1d.b32.trap %r9, [%rd9, {%r8}]; setp.ge.s32 %p1, %r7, "
@@ -450,6 +461,17 @@ TEST(LaunchOrder, AccessesForOneBlockAreNotTolerated) {
         "add.s32 %r9, %r1, %r3; add.s32 %r10, %r1, %r2; setp.ge.s32 %p1, %r9, %r10; @%p1 bra OUT;"})
     EXPECT_EQ(kScattered, child(before)) << before;
   EXPECT_EQ(kScattered, child("setp.ne.s32 %p1, %r1, 2; @%p1 bra OUT;", "mov.u32 %r4, %r1;"));
+  // The argument is data that the block finds by its index.
+  const auto found = [](const std::string& index) {
+    return "mul.wide.u32 %rd9, " + index + ", 4; add.s64 %rd9, %rd2, %rd9; ld.global.u32 %r4, [%rd9];";
+  };
+  EXPECT_EQ(kKeptStore, child("setp.ne.s32 %p1, %r1, 2; @%p1 bra OUT;", found("%r2")));
+  EXPECT_EQ(kScattered, child("setp.ne.s32 %p1, %r1, 2; @%p1 bra OUT;", found("%r1")));
+  EXPECT_EQ(kScattered, child("setp.ge.s32 %p1, %r3, %r1; @%p1 bra OUT;", found("%r2")));
+  EXPECT_EQ(kScattered,
+            child("mov.u32 %r9, %r3; AGAIN: setp.ge.s32 %p1, %r9, %r1; @%p1 bra OUT; add.s32 %r9, %r9, 32; "
+                  "setp.lt.s32 %p2, %r9, %r1; @%p2 bra AGAIN;",
+                  found("%r2")));
 }
 
 // p[slot] = threadIdx.x, with a slot of the counter that `changed` may work on.

@@ -82,6 +82,13 @@ extern "C" __global__ void blocks_count_in_own(int* tallies, const int* choices,
   count_in_own<<<1, 32>>>(tallies, choices, first, static_cast<int>(threadIdx.x),
                           static_cast<int>(blockIdx.x));
 }
+extern "C" __global__ void chosen_blocks_count(int* tallies, const int* choices, const int* kinds) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (kinds[blockIdx.x] == 1) count<<<1, 32>>>(tallies, choices, t);
+}
+extern "C" __global__ void blocks_of_kinds_count(int* tallies, const int* choices, const int* kinds) {
+  count_for<<<1, 32>>>(tallies, choices, static_cast<int>(threadIdx.x), kinds[blockIdx.x]);
+}
 extern "C" __global__ void blocks_count_for(int* tallies, const int* choices) {
   count_for<<<1, 32>>>(tallies, choices, static_cast<int>(threadIdx.x), static_cast<int>(blockIdx.x));
 }
@@ -176,6 +183,7 @@ KLAP_CASE(ordering_told_block, "children that do something for one block of the 
   }
   for (size_t i = 0; i < after.size(); ++i) after[i] = 2 * once[i];
   const auto of_two = c.buffer("of two", std::vector<int>(kTallies), after);
+  const auto of_kinds = c.buffer("of kinds", std::vector<int>(kTallies), after);
   const auto even = c.buffer("even", std::vector<int>(kTallies), once);
   const auto odd = c.buffer("odd", std::vector<int>(kTallies), once);
   std::vector<int> by_grid;
@@ -186,6 +194,11 @@ KLAP_CASE(ordering_told_block, "children that do something for one block of the 
   c.launch("blocks_count_some", {4, 1, 1}, {kThreads, 1, 1}, c.address(of_two), input, 1);
   c.launch("blocks_count_here_or_there", {2, 1, 1}, {kThreads, 1, 1}, c.address(even), c.address(odd), input);
   c.launch("blocks_count_by_grid", {3, 1, 1}, {kThreads, 1, 1}, c.address(of_grids), input, 1U);
+  const auto kinds = c.address(c.input("kinds", std::vector<int>{0, 2, 1, 0}));
+  for (const char* parent : {"chosen_blocks_count", "blocks_of_kinds_count"}) {
+    c.launch(parent, {4, 1, 1}, {kThreads, 1, 1}, c.address(of_kinds), input, kinds);
+    c.rewritten(parent);
+  }
   // Each block finds its own part of the tallies in a table.
   const auto own = c.buffer("own", std::vector<int>(by_grid.size()), by_grid);
   c.launch("blocks_count_in_own", {3, 1, 1}, {kThreads, 1, 1}, c.address(own), input,
