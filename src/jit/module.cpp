@@ -66,28 +66,38 @@ analysis::Reason reason_of(const Error& error, const Plan& plan, std::span<const
   return is_retargeted(plan, sites) ? analysis::Reason::TargetTooNew : analysis::Reason::BuildFailed;
 }
 
-// Links all planned sites. If that fails, finds the parents that do not link by themselves, leaves them, and
-// tries once more without them.
+bool are_of_one_kernel(std::span<const PlannedSite> sites) {
+  const std::string_view name = sites.front().parent->function.name;
+  return std::ranges::all_of(sites, [&](const PlannedSite& s) { return s.parent->function.name == name; });
+}
+
+// Links all planned sites. If that fails, finds the variants that do not link by themselves, leaves them, and
+// tries once more without them. Where the only kernel's first variant does not link, that is a failure.
 BuiltModule build_what_links(const Program& program, const Request& request, Plan& plan, Timings& timings) {
   reject_unproven_targets(program, request, plan);
   if (plan.sites.empty()) return {};
-  const auto parents = by_parent(plan.sites);
+  const auto variants = by_parent(plan.sites);
+  const bool is_one_kernel = are_of_one_kernel(plan.sites);
+  const auto is_failure = [&](const Error& error) {
+    return is_one_kernel && error.code() != ErrorCode::Unsupported && !is_retargeted(plan, plan.sites);
+  };
   try {
     return build(program, request, plan, plan.sites, timings);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::Toolchain) throw;
-    if (parents.size() == 1) {
-      if (error.code() != ErrorCode::Unsupported && !is_retargeted(plan, plan.sites)) throw;
+    if (variants.size() == 1 && is_failure(error)) throw;
+    if (variants.size() == 1) {
       reject(plan, plan.sites, reason_of(error, plan, plan.sites), error.what());
       return {};
     }
   }
   std::vector<PlannedSite> linking;
-  for (const auto& sites : parents) {
+  for (const auto& sites : variants) {
     try {
       build(program, request, plan, sites, timings);
       linking.insert(linking.end(), sites.begin(), sites.end());
     } catch (const Error& error) {
+      if (linking.empty() && is_failure(error)) throw;
       reject(plan, sites, reason_of(error, plan, sites), error.what());
     }
   }

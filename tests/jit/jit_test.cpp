@@ -28,6 +28,7 @@ using test::assembled;
 
 Request grid_request() {
   Request request;
+  request.by_sizes = false;
   request.sm = 90;
   return request;
 }

@@ -26,6 +26,7 @@ Counted count(const std::string& metrics, const std::string& failing = "",
   options.environment.insert({{"KLAP_STATS", stats.path()},
                               {"KLAP_COUNTERS", metrics},
                               {"KLAP_CUPTI", KLAP_FAKE_CUPTI},
+                              {"KLAP_TUNE", "off"},
                               {"FAKE_CUPTI_FAIL", failing}});
   Counted out = {run_program("launching", {scenario}, options), {}};
   out.counters = nlohmann::json::parse(read_file(stats.path()))["counters"];

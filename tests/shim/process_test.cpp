@@ -85,7 +85,7 @@ uint64_t number_at(const std::string& data, size_t offset) {
 TEST(Process, StatisticsAreWrittenAtExit) {
   const TemporaryFile stats("stats.json");
   Options options;
-  options.environment = {{"KLAP_STATS", stats.path()}};
+  options.environment = {{"KLAP_STATS", stats.path()}, {"KLAP_TUNE", "off"}};
   const Outcome run = run_program("launching", {"launch_ex"}, options);
   EXPECT_EQ(0, run.status) << run.error;
   const auto json = nlohmann::json::parse(read_file(stats.path()));
@@ -108,7 +108,7 @@ TEST(Process, StatisticsAreWrittenAtExit) {
 TEST(Process, EachStreamIsCountedInAPlaceOfItsOwn) {
   const TemporaryFile stats("stats.json");
   Options options;
-  options.environment = {{"KLAP_STATS", stats.path()}};
+  options.environment = {{"KLAP_STATS", stats.path()}, {"KLAP_TUNE", "off"}};
   const Outcome run = run_program("launching", {"many_streams"}, options);
   EXPECT_EQ(0, run.status) << run.error;
   EXPECT_EQ(2u, run.called("cuMemHostRegister_v2").size());
@@ -125,7 +125,10 @@ TEST(Process, EachStreamIsCountedInAPlaceOfItsOwn) {
 TEST(Process, StatisticsWithoutChildrenTakeNoPlaceForTotals) {
   const TemporaryFile stats("stats.json");
   Options options;
-  options.environment = {{"KLAP_STATS", stats.path()}, {"KLAP_COUNT_CHILDREN", "0"}, {"KLAP_GUARD", "off"}};
+  options.environment = {{"KLAP_STATS", stats.path()},
+                         {"KLAP_COUNT_CHILDREN", "0"},
+                         {"KLAP_GUARD", "off"},
+                         {"KLAP_TUNE", "off"}};
   const Outcome run = run_program("launching", {"launch_ex"}, options);
   EXPECT_EQ(0, run.status) << run.error;
   EXPECT_EQ(2, nlohmann::json::parse(read_file(stats.path()))["launches"]["redirected"]["parent"]);

@@ -15,6 +15,7 @@ namespace {
 std::string variant_of(const std::string& fixture, jit::Launcher launcher) {
   const std::string ptx = read_file(std::string(KLAP_IDIOM_DIR) + "/" + fixture + ".ptx");
   jit::Request request;
+  request.by_sizes = false;
   request.setting = test::given({{"granularity", "grid"}, {"launcher", to_string(launcher)}});
   const std::string text = jit::rewrite_ptx(jit::program_from_ptx(ptx, fixture).units[0], request, nullptr);
   const size_t at = text.find("_Z6parentPiPKi$klap_grid");

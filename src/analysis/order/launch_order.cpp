@@ -514,12 +514,12 @@ class OrderJudge {
     const AddressSources& sources = access.sources;
     if (sources.unknown || !sources.atomics.empty() || sources.loads.empty() || !written_)
       return std::nullopt;
+    // The pointer itself is the host's, not one that is found in memory.
+    if (!access.memory || !access.is->address) return std::nullopt;
+    if (begins_at_own_place(child, access.shape.address)) return std::nullopt;
     // Blocks that index arrays of their own do not meet, whatever the indices are.
     const auto is_shared = [&](uint32_t load) { return child.terms.is_same_for_grid(load); };
     if (!std::ranges::all_of(sources.parameters, is_shared)) return std::nullopt;
-    if (begins_at_own_place(child, access.shape.address)) return std::nullopt;
-    // The pointer itself is the host's, not one that is found in memory.
-    if (!access.memory || !access.is->address) return std::nullopt;
     if (block_in(child).is_in_address(access.is->instruction, *access.is->address)) return std::nullopt;
     OrderConditions out;
     for (const uint32_t load : sources.loads) {

@@ -11,8 +11,9 @@
 
 namespace klap::jit {
 
-// Blocks of more threads were slower in every row.
-inline constexpr uint32_t kMostThreadsInBlocks = 128;
+// Blocks of more threads were slower in every row. Blocks that are no full warps leave lanes idle whatever
+// their children are.
+inline constexpr uint32_t kMostThreadsInBlocks = 128, kThreadsOfAWarp = 32;
 // From this share of used lanes on, children run in their blocks.
 inline constexpr double kLeastLanesUsed = 0.8;
 

@@ -122,6 +122,7 @@ class Planner {
     const auto may = [](const PlannedSite& s) {
       return s.shape.flat->bound && s.shape.split() == nullptr && !s.shape.blocks_differ() &&
              s.shape.child_threads() <= kMostThreadsInBlocks &&
+             s.shape.child_threads() % kThreadsOfAWarp == 0 &&
              s.options.optimisations.value("flatten") == "auto";
     };
     return request_.by_sizes && std::ranges::any_of(sites, is_flat) &&

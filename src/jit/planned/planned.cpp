@@ -49,12 +49,11 @@ void add_note(SiteRemark& remark, const std::string& text) {
 void reject(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
   for (const PlannedSite& site : sites) {
     SiteRemark& remark = plan.remarks[site.remark];
-    if (site.in_blocks) {
-      remark.notes.push_back(fmt::format("children do not run in blocks: {}: {}", to_string(reason), detail));
-      continue;
-    }
-    if (site.is_second) {
-      remark.notes.push_back(fmt::format("no variant keeps the order: {}: {}", to_string(reason), detail));
+    if (site.in_blocks || site.is_second) {
+      if (!remark.rewritten) continue;
+      remark.notes.push_back(
+          site.in_blocks ? fmt::format("children do not run in blocks: {}: {}", to_string(reason), detail)
+                         : fmt::format("no variant keeps the order: {}: {}", to_string(reason), detail));
       continue;
     }
     remark.rewritten = false;

@@ -25,6 +25,7 @@ jit::Program complete(const std::string& ptx) {
 
 std::string built(const jit::Program& program) {
   jit::Request request;
+  request.by_sizes = false;
   request.sm = 90;
   std::string text;
   for (const jit::SiteRemark& remark : rewrite_module(program, request).remarks) text += remark_text(remark);

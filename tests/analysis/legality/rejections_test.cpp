@@ -42,6 +42,7 @@ class CaseReader {
   explicit CaseReader(const std::string& section) : lines_(section) {}
 
   Case read() {
+    case_.request.by_sizes = false;
     std::string first;
     std::getline(lines_, first);
     head(first);
@@ -243,6 +244,7 @@ constexpr char kOwnOfTwoUnits[] =
 
 TEST(Rejections, ToRunningAChildOfAnotherUnitAtOnce) {
   jit::Request request;
+  request.by_sizes = false;
   request.setting = test::given({{"threshold", "8"}, {"granularity", "grid"}, {"launcher", "host"}});
   const std::string text = only_text(explain_module(two_units(parent_text(), child_text()), request));
   EXPECT_THAT(text, testing::HasSubstr(", children without threads skipped, "));
@@ -282,6 +284,7 @@ TEST(Rejections, ToChildrenOfDifferentUnitsInALoop) {
   for (size_t at = 0; (at = other.find("_Z5childPii", at)) != std::string::npos;)
     other.replace(at, 11, "_Z5otherPii");
   jit::Request request;
+  request.by_sizes = false;
   request.setting = test::given({{"granularity", "grid"}, {"executor", "off"}});
   const auto remarks = explain_module(two_units(text, other), request);
   ASSERT_EQ(2u, remarks.size());
@@ -428,7 +431,7 @@ const std::set<std::string> kNoRejection = {
     // Of kernels with hundreds of accesses: tests/analysis/order/launch_order_test.cpp.
     "there are too many accesses to compare",
     // Of a second variant that cannot be built where the first one can.
-    "no variant keeps the order: {}: {}",
+    "no variant keeps the order: {}: {}", "children do not run in blocks: {}: {}",
     // Of a form's name, which inspect prints.
     ", through a local wrapper",
     // Of streams in called functions, which are left for that; inspect prints it.

@@ -127,7 +127,7 @@ int rewrite_fixture(const std::filesystem::path& folder, CacheUse* use, const st
   Request request;
   request.cache = &cache;
   const RewrittenModule module = rewrite_module(fixture_program(), request);
-  if (module.variants.size() != 1 || module.cubin.empty()) return 1;
+  if (module.variants.size() != 2 || module.cubin.empty()) return 1;
   *use = module.cache;
   if (!std::filesystem::exists(cubin_file)) write_file(cubin_file, module.cubin);
   return read_file(cubin_file) == module.cubin ? 0 : 2;

@@ -21,6 +21,7 @@ using testing::Not;
 
 Request request_with(bool debug_units) {
   Request request;
+  request.by_sizes = false;
   request.sm = 90;
   request.debug_units = debug_units;
   return request;
