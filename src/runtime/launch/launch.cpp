@@ -161,7 +161,7 @@ void report_failed_launch(const ParentKernel& parent, const char* what, CUresult
                 [&] { log().error("{}: {} ({})", demangle(parent.name()), what, error_name(result)); });
 }
 
-// Launches of a variant differ in these, too.
+// Launches of one variant differ in these.
 struct LaunchDetails {
   const CUlaunchAttribute* priority = nullptr;
   bool is_looked_at = false;  // ChildForms::look() follows its parent
@@ -445,7 +445,6 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
   const ChosenForm form = choose_form(*made_for_it, context->context().id);
   ParentKernel& parent = *form.parent;
-  details.is_looked_at = form.is_looked_at;
   if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
 
   const std::lock_guard lock(context->mutex);
@@ -461,6 +460,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   const bool is_measured = next != LaunchGuard::Next::Variant;
   MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
   const uint64_t to_measure = is_measured ? parent.guard()->operations() : 0;
+  // A look takes time, which is not the variant's.
+  details.is_looked_at = form.is_looked_at && !is_measured;
   if (LaunchGuard::is_original(next)) {
     if (!context->may_add(to_measure)) return leave_behind_others(parent);
     const Outcome outcome = launch_measured_original(launch, measured, next);
