@@ -119,6 +119,21 @@ TEST(Failure, WithoutDeviceMemoryTheOriginalRuns) {
   ASSERT_EQ(1u, run.complaints().size()) << run.error;
 }
 
+// The variants run, thread by thread, and one line says that nobody chooses between them.
+TEST(Failure, WhereSizesCannotBeCopiedTheVariantRuns) {
+  for (const char* const failing :
+       {"cuMemcpyDtoHAsync_v2=700", "cuMemHostRegister_v2=1", "cuEventRecord=2"}) {
+    Options options = with("FAKE_CUDA_FAIL", failing);
+    options.environment.insert({{"KLAP_GUARD", "off"}, {"KLAP_LOG", "info"}});
+    const Outcome run = run_program("launching", {"streams"}, options);
+    EXPECT_EQ(0, run.status) << run.error;
+    EXPECT_EQ("CVCVCVC", roles(run)) << failing;
+    const std::string said = "sizes of children are not looked at";
+    EXPECT_NE(run.error.find(said), std::string::npos) << failing << run.error;
+    EXPECT_EQ(run.error.find(said), run.error.rfind(said)) << failing << ": it is said once";
+  }
+}
+
 // Natively it has all memory, so it has it here, and its launches are still rewritten.
 TEST(Failure, MemoryIsTheProgramsFirst) {
   Options little = with("FAKE_CUDA_MEMORY", "8388608");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "ptx-patterns/kernels/child_sizes.h"
 #include "ptx-patterns/templates/common/queue.h"
@@ -10,6 +11,8 @@
 #include "runtime/parents/parent_kernel.h"
 #include "runtime/queues/block_pool.h"
 #include "support/boundary.h"
+#include "support/demangle.h"
+#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -19,6 +22,42 @@ namespace {
 // a page has room for. Then the first ones stand for all.
 constexpr size_t kLeastBytes = 1024;
 size_t most_queues() { return host_page_bytes() / kLeastBytes; }
+
+// Places that are not in use. A program may load and unload modules again and again.
+class LookPlaces {
+ public:
+  static LookPlaces& instance() {
+    static auto* const places = new LookPlaces;  // leaked: modules may be unloaded while the process exits
+    return *places;
+  }
+
+  CUresult take(uint64_t context_id, std::optional<LookPlace>& place) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::ranges::find(unused_, context_id, &LookPlace::context_id);
+      if (found != unused_.end()) {
+        place = *found;
+        unused_.erase(found);
+        return CUDA_SUCCESS;
+      }
+    }
+    LookPlace made{.context_id = context_id, .page = {}, .done = nullptr};
+    const CUresult result = map_host_page(made.page);
+    if (result != CUDA_SUCCESS) return result;
+    made.done = new_event();
+    if (made.done == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    place = made;
+    return CUDA_SUCCESS;
+  }
+  void give_back(const LookPlace& place) {
+    const std::lock_guard lock(mutex_);
+    unused_.push_back(place);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<LookPlace> unused_;
+};
 
 }  // namespace
 
@@ -55,14 +94,24 @@ ChildForms::ChildForms(const jit::Variant& flat, const jit::Variant& in_blocks)
   }
 }
 
+// A copy that is under way still needs its place.
+ChildForms::~ChildForms() {
+  if (place_ && looked_at_.empty()) LookPlaces::instance().give_back(*place_);
+}
+
 size_t ChildForms::bytes_of_each() const {
   return host_page_bytes() / queues_.size() / sizeof(uint64_t) * sizeof(uint64_t);
+}
+
+unsigned char* ChildForms::copy_of(size_t queue) const {
+  auto* const bytes = reinterpret_cast<volatile unsigned char*>(place_->page.words);
+  return const_cast<unsigned char*>(bytes) + queue * bytes_of_each();
 }
 
 ChildForms::Answer ChildForms::next(uint64_t context_id) {
   const std::lock_guard lock(mutex_);
   Answer answer;
-  if (context_id == context_id_) {
+  if (!looked_at_.empty() && place_->context_id == context_id) {
     const std::optional<SizesSeen> seen = collect();
     if (seen && choice_.looked(*seen)) answer.change = {choice_.takes_blocks(), seen->lanes_used()};
   }
@@ -73,19 +122,14 @@ ChildForms::Answer ChildForms::next(uint64_t context_id) {
 
 // Reads what a look has copied, if that is done.
 std::optional<SizesSeen> ChildForms::collect() {
-  if (!pending_) return std::nullopt;
   const RelaxedCapture relaxed;
-  const CUresult state = driver()->event_query(done_);
+  const CUresult state = driver()->event_query(place_->done);
   if (state == CUDA_ERROR_NOT_READY) return std::nullopt;
-  const Copies copies = std::move(*pending_);
-  pending_.reset();
+  const std::vector<CUdeviceptr> heads = std::exchange(looked_at_, {});
   if (state != CUDA_SUCCESS) return std::nullopt;
   SizesSeen all;
   for (size_t i = 0; i < queues_.size(); ++i) {
-    const auto* const bytes =
-        const_cast<const unsigned char*>(reinterpret_cast<const volatile unsigned char*>(page_.words));
-    const auto seen =
-        sizes_in({bytes + i * bytes_of_each(), bytes_of_each()}, copies.heads[i], queues_[i].block_threads);
+    const auto seen = sizes_in({copy_of(i), bytes_of_each()}, heads[i], queues_[i].block_threads);
     if (!seen) return std::nullopt;
     all.add(*seen);
   }
@@ -95,44 +139,45 @@ std::optional<SizesSeen> ChildForms::collect() {
   return all;
 }
 
-// Looks are made in one context at a time: the page and the event belong to it. It may have been destroyed
-// where launches only come from another one.
-bool ChildForms::is_made_in(uint64_t context_id) {
+// Looks are made in one context at a time. It may have been destroyed where launches only come from another
+// one. A place of a destroyed context is never used again, since ids are not.
+CUresult ChildForms::move_to(uint64_t context_id) {
   constexpr uint32_t kMostElsewhere = 10;
-  if (done_ != nullptr && context_id == context_id_) {
+  if (place_ && place_->context_id == context_id) {
     launches_elsewhere_ = 0;
-    return true;
+    return CUDA_SUCCESS;
   }
-  if (done_ != nullptr && ++launches_elsewhere_ <= kMostElsewhere) return false;
-  pending_.reset();
+  if (place_ && ++launches_elsewhere_ <= kMostElsewhere) return CUDA_SUCCESS;
+  place_.reset();
+  looked_at_.clear();
   launches_elsewhere_ = 0;
-  context_id_ = context_id;
-  page_ = {};
-  done_ = map_host_page(page_) == CUDA_SUCCESS ? new_event() : nullptr;
-  return done_ != nullptr;
+  return LookPlaces::instance().take(context_id, place_);
+}
+
+CUresult ChildForms::enqueue_look(const jit::Variant& flat, const LaunchContext& launch) {
+  CUresult result = move_to(launch.context().id);
+  if (result != CUDA_SUCCESS || place_->context_id != launch.context().id || !looked_at_.empty())
+    return result;
+  std::vector<CUdeviceptr> heads;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    heads.push_back(queue_of(flat, queues_[i].index, launch));
+    result = driver()->memcpy_dtoh_async(copy_of(i), heads.back(), bytes_of_each(), launch.stream());
+    if (result != CUDA_SUCCESS) return result;
+  }
+  result = driver()->event_record(place_->done, launch.stream());
+  if (result == CUDA_SUCCESS) looked_at_ = std::move(heads);
+  return result;
 }
 
 void ChildForms::look(const jit::Variant& flat, const LaunchContext& launch) noexcept {
   try_or_report("KLAP_TUNE", "sizes of children are not looked at", [&] {
     const std::lock_guard lock(mutex_);
-    if (gave_up_ || pending_) return;
+    if (gave_up_) return;
     const RelaxedCapture relaxed;
-    gave_up_ = true;  // unless all of it succeeds
-    if (!is_made_in(launch.context().id)) {
-      gave_up_ = done_ == nullptr;
-      return;
-    }
-    Copies copies;
-    auto* const bytes = const_cast<unsigned char*>(reinterpret_cast<volatile unsigned char*>(page_.words));
-    for (size_t i = 0; i < queues_.size(); ++i) {
-      copies.heads.push_back(queue_of(flat, queues_[i].index, launch));
-      if (driver()->memcpy_dtoh_async(bytes + i * bytes_of_each(), copies.heads.back(), bytes_of_each(),
-                                      launch.stream()) != CUDA_SUCCESS)
-        return;
-    }
-    if (driver()->event_record(done_, launch.stream()) != CUDA_SUCCESS) return;
-    pending_ = std::move(copies);
-    gave_up_ = false;
+    const CUresult result = enqueue_look(flat, launch);
+    if (result == CUDA_SUCCESS) return;
+    gave_up_ = true;
+    log().info("{}: sizes of children are not looked at ({})", demangle(flat.parent), error_name(result));
   });
 }
 

@@ -28,10 +28,18 @@ namespace klap::runtime {
 std::optional<SizesSeen> sizes_in(std::span<const unsigned char> copy, CUdeviceptr head,
                                   uint32_t block_threads);
 
+// A look's copy, and the event behind it, in one CUDA context.
+struct LookPlace {
+  uint64_t context_id = 0;
+  HostPage page;
+  CUevent done = nullptr;
+};
+
 class ChildForms {
  public:
   using Next = FormChoice::Next;
   ChildForms(const jit::Variant& flat, const jit::Variant& in_blocks);
+  ~ChildForms();
   ChildForms(const ChildForms&) = delete;
   ChildForms& operator=(const ChildForms&) = delete;
 
@@ -57,23 +65,20 @@ class ChildForms {
     size_t index = 0;
     uint32_t block_threads = 0;  // of the children's blocks
   };
-  // A look that is in its stream.
-  struct Copies {
-    std::vector<CUdeviceptr> heads;  // of the queues
-  };
-  bool is_made_in(uint64_t context_id);
+  // Makes the place one of that context. Success without a place means that no look is made this time.
+  CUresult move_to(uint64_t context_id);
+  CUresult enqueue_look(const jit::Variant& flat, const LaunchContext& launch);
   std::optional<SizesSeen> collect();
+  [[nodiscard]] unsigned char* copy_of(size_t queue) const;
   [[nodiscard]] size_t bytes_of_each() const;
 
   FormCounts& counts_;
   std::vector<Queue> queues_;
   std::mutex mutex_;
   FormChoice choice_;
-  uint64_t context_id_ = 0;  // of the three below
+  std::optional<LookPlace> place_;
   uint32_t launches_elsewhere_ = 0;
-  HostPage page_;
-  CUevent done_ = nullptr;
-  std::optional<Copies> pending_;
+  std::vector<CUdeviceptr> looked_at_;  // the queues whose copies are under way
   bool gave_up_ = false;
 };
 
