@@ -121,6 +121,15 @@ TEST(Load, UnloadedHandlesAreForgotten) {
   EXPECT_EQ("CVCOCVC", roles(run));
 }
 
+TEST(Load, PlacesOfUnloadedModulesAreUsedAgain) {
+  Options options;
+  options.environment = {{"KLAP_GUARD", "off"}};  // so that the first launch is looked at
+  const Outcome run = run_program("launching", {"reload"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ(2u, run.called("cuMemcpyDtoHAsync_v2").size());
+  EXPECT_EQ(1u, run.called("cuMemHostRegister_v2").size());
+}
+
 TEST(Load, LibraryOutlivesItsContext) {
   const Outcome run = run_program("launching", {"context_reset"});
   EXPECT_EQ(0, run.status) << run.error;

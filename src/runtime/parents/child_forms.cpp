@@ -94,9 +94,17 @@ ChildForms::ChildForms(const jit::Variant& flat, const jit::Variant& in_blocks)
   }
 }
 
-// A copy that is under way still needs its place.
+// A copy that is under way still needs its place. The driver cannot be asked about another context's.
 ChildForms::~ChildForms() {
-  if (place_ && looked_at_.empty()) LookPlaces::instance().give_back(*place_);
+  try_or_report("KLAP_TUNE", "a page is not used again", [this] {
+    unsigned long long context_id = 0;
+    if (!place_ || driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS ||
+        context_id != place_->context_id)
+      return;
+    const RelaxedCapture relaxed;
+    if (looked_at_.empty() || driver()->event_query(place_->done) == CUDA_SUCCESS)
+      LookPlaces::instance().give_back(*place_);
+  });
 }
 
 size_t ChildForms::bytes_of_each() const {
