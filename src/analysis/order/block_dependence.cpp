@@ -21,8 +21,8 @@ using Readings = std::vector<std::pair<uint32_t, uint32_t>>;
 
 class BlockDependence {
  public:
-  // The parent knows its block by itself.
-  // With `finds_data`, data that they find by its index depends on it as well.
+  // The parent knows its block by itself. With `finds_data`, data that it finds by the block's index depends
+  // on the block as well.
   explicit BlockDependence(const FunctionFacts& parent, bool finds_data)
       : k_(parent), values_(parent.values()), m_(parent.module), finds_data_(finds_data) {}
   BlockDependence(const FunctionFacts& child, const LaunchTerms& terms, BlockInLaunch launch)

@@ -3,7 +3,7 @@
 //
 // A look copies the first bytes of the flat queues to the host, between the parent and its consumer. They
 // hold the numbers of all children and of all their threads, and where the first few hundred children begin.
-// What these leave idle in their last blocks is taken for the mean of all. The copy is read when it is done,
+// Their idle lanes in last blocks are taken for the mean of all. The copy is read when it is done,
 // at a later launch, so nobody waits for it. It takes some microseconds of one launch in ten. Whatever fails
 // costs the look, and never a launch.
 #pragma once
