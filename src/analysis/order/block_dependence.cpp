@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/expressions/expression_arithmetic.h"
+#include "analysis/order/block_values.h"
 #include "analysis/order/launch_terms.h"
 #include "analysis/values/guard.h"
 #include "analysis/values/values.h"
@@ -124,7 +125,7 @@ class BlockDependence {
         if (is_of_block(m_.text(t))) return true;
       }
     }
-    if (m_.is(s.head, "atom") && is_ticket(s, definition)) return true;
+    if (terms_ == nullptr && draws_among_blocks(k_, values_, definition)) return true;
     if (m_.is(s.head, "ld") && has_space(s, ".param")) {
       const bool is_own = values_.symbolic.parameter_offset(definition).has_value();
       return !is_own && is_result(definition) ? add_call(definition, open) : is_told(definition);
@@ -132,7 +133,7 @@ class BlockDependence {
     if (names_parameter(s) && !(launch_.arguments.empty() && launch_.data.empty())) return true;
     if (ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory) {
       if (may_be_private(s) && is_in_private_memory()) return true;
-      if (finds_data_ && is_at_place_of_block(s, definition)) return true;
+      if (finds_data_ && loads_at_place_of_block(k_, values_, definition)) return true;
       if (may_be_private(s)) std::ranges::copy(reads(definition), std::back_inserter(open));
       if (s.predicated) add_register(definition, m_.text(s.predicate), open);
       return false;  // input
@@ -174,20 +175,6 @@ class BlockDependence {
     return has_space(at(i), ".param") && std::ranges::none_of(k_.sites, [&](const Site& site) {
              return site.get_scope == scope || site.launch_scope == scope;
            });
-  }
-
-  // True for a load from a table, at the block's place.
-  [[nodiscard]] bool is_at_place_of_block(const Statement& s, uint32_t instruction) const {
-    if (!m_.is(s.head, "ld") || s.operands.size() < 2) return false;
-    const auto address = parse_address(m_, s.operands[1]);
-    return address && values_.uniformity.operand(instruction, address->base) == Uniform::Block;
-  }
-
-  // A number that one of all blocks draws.
-  [[nodiscard]] bool is_ticket(const Statement& s, uint32_t instruction) const {
-    if (terms_ != nullptr || s.operands.size() < 2) return false;
-    const auto address = parse_address(m_, s.operands[1]);
-    return !address || values_.uniformity.operand(instruction, address->base) == Uniform::Grid;
   }
 
   // ---- parameters and calls ----

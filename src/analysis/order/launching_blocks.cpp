@@ -12,6 +12,7 @@
 #include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/expressions/expression_ranges.h"
 #include "analysis/order/block_limit.h"
+#include "analysis/order/block_values.h"
 #include "analysis/values/guard.h"
 #include "analysis/values/values.h"
 #include "ptx/opcodes.h"
@@ -416,7 +417,7 @@ class LaunchingBlocks {
     const bool is_told = may_read_shared(s) && shares_block();
     out.shared = out.shared || may_read_shared(s);
     out.block = out.block || is_told;
-    out.ticket = out.ticket || is_ticket(s, definition);
+    out.ticket = out.ticket || draws_among_blocks(k_, values_, definition);
     add_call(out, open, definition);
     // A loaded value counts as input even if its address depends on the block's index.
     if (is_input) out.input = true;
@@ -426,12 +427,10 @@ class LaunchingBlocks {
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
   }
 
-  // True for a load from a table, at the block's place.
+  // True for a load from a table in global memory, at the block's place.
   [[nodiscard]] bool is_at_one_place(const Statement& s, uint32_t instruction) const {
-    if (!m_.is(s.head, "ld") || m_.has_modifier(s, ".param") || s.operands.size() < 2) return false;
-    const auto address = parse_address(m_, s.operands[1]);
-    return address && !may_be_shared(s) &&
-           values_.uniformity.operand(instruction, address->base) == Uniform::Block;
+    return !m_.has_modifier(s, ".param") && !may_be_shared(s) &&
+           loads_at_place_of_block(k_, values_, instruction);
   }
 
   [[nodiscard]] bool may_be_shared(const Statement& s) const {
@@ -443,12 +442,6 @@ class LaunchingBlocks {
   }
   [[nodiscard]] bool may_write_shared(const Statement& s) const {
     return (m_.is(s.head, "st") || m_.is(s.head, "atom") || m_.is(s.head, "red")) && may_be_shared(s);
-  }
-
-  [[nodiscard]] bool is_ticket(const Statement& s, uint32_t instruction) const {
-    if (!m_.is(s.head, "atom") || s.operands.size() < 2) return false;
-    const auto address = parse_address(m_, s.operands[1]);
-    return address && values_.uniformity.operand(instruction, address->base) == Uniform::Grid;
   }
 
   // A called function gives input. But it may draw a number, ask for the block's index, or compute
