@@ -1,4 +1,4 @@
-// Streams, events and captured graphs. The handles are the driver's.
+// Streams and events. The handles are the driver's.
 #include "call.h"
 
 using namespace klap::cudart;
@@ -46,22 +46,6 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return drive([&](const Driver& cu) { return cu.stream_end_capture(stream, graph); });
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
-  return drive([&](const Driver& cu) { return cu.graph_instantiate(executable, graph, flags); });
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  return drive([&](const Driver& cu) { return cu.graph_launch(executable, stream); });
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  return drive([&](const Driver& cu) { return cu.graph_exec_destroy(executable); });
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  return drive([&](const Driver& cu) { return cu.graph_destroy(graph); });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {

@@ -49,8 +49,34 @@ void instantiate(Process& process, CUgraphExec* executable, CUgraph graph, unsig
   GraphPlan plan = plan_of(known(process, graph));
   *executable = process.executables.make();
   (*executable)->plan = std::move(plan);
+  (*executable)->objects = graph->objects;
   (*executable)->context = &working(process);
   (*executable)->flags = flags;
+}
+
+// Takes over the work of a graph of the same form. False if it has another one.
+bool update(CUgraphExec_st& executable, const CUgraph_st& graph) {
+  GraphPlan plan = plan_of(graph);
+  std::vector<GraphStep>& steps = executable.plan.steps;
+  const bool is_alike = std::ranges::equal(steps, plan.steps, [](const GraphStep& a, const GraphStep& b) {
+    return a.work.index() == b.work.index() && a.after == b.after;
+  });
+  if (!is_alike) return false;
+  for (size_t i = 0; i < steps.size(); ++i) steps[i].work = std::move(plan.steps[i].work);
+  return true;
+}
+
+// Objects of the program's outlive the launches of what held them.
+void end(CUgraphExec_st& executable) {
+  if (executable.last_context == nullptr) return;
+  Machine& machine = *executable.last_context->machine;
+  if (!executable.objects.empty()) {
+    const StreamId own = machine.create_stream(klap::emulator::StreamFlags::NonBlocking);
+    machine.wait(own, executable.last);
+    machine.enqueue(own, [held = std::move(executable.objects)] {});
+    machine.destroy_stream(own);
+  }
+  machine.destroy_event(executable.last);
 }
 
 void launch(Process& process, CUgraphExec_st& executable, CUstream_st& stream) {
@@ -91,6 +117,36 @@ KLAP_DRIVER_API cuGraphClone(CUgraph* copy, CUgraph graph) {
   return call("cuGraphClone", [&](Process& process) {
     require(copy != nullptr);
     *copy = clone(process, known(process, graph));
+  });
+}
+
+KLAP_DRIVER_API cuGraphNodeFindInClone(CUgraphNode* copy, CUgraphNode original, CUgraph clone) {
+  return call("cuGraphNodeFindInClone", [&](Process& process) {
+    require(copy != nullptr);
+    for (CUgraphNode_st& node : known(process, clone).nodes) {
+      if (node.cloned_from != original) continue;
+      *copy = &node;
+      return;
+    }
+    fail(CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
+// One reference each: that of the program becomes the graph's, or stays with it for good.
+KLAP_DRIVER_API cuUserObjectCreate(CUuserObject* object, void* data, CUhostFn destroy, unsigned references,
+                                   unsigned flags) {
+  return call("cuUserObjectCreate", [&](Process&) {
+    require(object != nullptr && destroy != nullptr && flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    require(references == 1, CUDA_ERROR_NOT_SUPPORTED);
+    *object = new CUuserObject_st(destroy, data);
+  });
+}
+
+KLAP_DRIVER_API cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned count, unsigned flags) {
+  return call("cuGraphRetainUserObject", [&](Process& process) {
+    require(object != nullptr);
+    require(count == 1 && flags == CU_GRAPH_USER_OBJECT_MOVE, CUDA_ERROR_NOT_SUPPORTED);
+    known(process, graph).objects.emplace_back(object);
   });
 }
 
@@ -227,6 +283,26 @@ KLAP_DRIVER_API cuGraphExecGetFlags(CUgraphExec executable, cuuint64_t* flags) {
   });
 }
 
+KLAP_DRIVER_API cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph,
+                                     CUgraphExecUpdateResultInfo* info) {
+  return call("cuGraphExecUpdate", [&](Process& process) {
+    require(info != nullptr);
+    *info = {};
+    if (update(known(process, executable), known(process, graph))) return;
+    info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    fail(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  });
+}
+
+KLAP_DRIVER_API cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
+                                  CUgraphExecUpdateResult* result) {
+  CUgraphExecUpdateResultInfo info{};
+  const CUresult outcome = cuGraphExecUpdate_v2(executable, graph, &info);
+  if (error_node != nullptr) *error_node = info.errorNode;
+  if (result != nullptr) *result = info.result;
+  return outcome;
+}
+
 KLAP_DRIVER_API cuGraphUpload(CUgraphExec executable, CUstream stream) {
   return call("cuGraphUpload", [&](Process& process) {
     known(process, executable);
@@ -242,8 +318,7 @@ KLAP_DRIVER_API cuGraphLaunch(CUgraphExec executable, CUstream stream) {
 
 KLAP_DRIVER_API cuGraphExecDestroy(CUgraphExec executable) {
   return call("cuGraphExecDestroy", [&](Process& process) {
-    const CUgraphExec_st& gone = known(process, executable);
-    if (gone.last_context != nullptr) gone.last_context->machine->destroy_event(gone.last);
+    end(known(process, executable));
     process.executables.destroy(executable);
   });
 }

@@ -212,6 +212,16 @@ KLAP_DRIVER_API cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_N
   });
 }
 
+// No node has any.
+KLAP_DRIVER_API cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID,
+                                              CUkernelNodeAttrValue* value) {
+  return call("cuGraphKernelNodeGetAttribute", [&](Process& process) {
+    require(value != nullptr);
+    work_of<KernelLaunch>(process, node);
+    *value = {};
+  });
+}
+
 KLAP_DRIVER_API cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* parameters) {
   return call("cuGraphMemcpyNodeGetParams", [&](Process& process) {
     require(parameters != nullptr);
@@ -306,6 +316,13 @@ KLAP_DRIVER_API cuGraphExecHostNodeSetParams(CUgraphExec executable, CUgraphNode
                                              const CUDA_HOST_NODE_PARAMS* parameters) {
   return call("cuGraphExecHostNodeSetParams", [&](Process& process) {
     step_of<HostCall>(process, executable, node) = host_call(parameters);
+  });
+}
+
+KLAP_DRIVER_API cuGraphExecChildGraphNodeSetParams(CUgraphExec executable, CUgraphNode node, CUgraph child) {
+  return call("cuGraphExecChildGraphNodeSetParams", [&](Process& process) {
+    ChildGraph& work = step_of<ChildGraph>(process, executable, node);
+    work.plan = std::make_shared<const GraphPlan>(plan_of(known(process, child)));
   });
 }
 

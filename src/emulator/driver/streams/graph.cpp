@@ -28,6 +28,9 @@ GraphPlan plan_of(const CUgraph_st& graph) {
       const bool ready = std::ranges::all_of(node.after, [&](CUgraphNode n) { return placed.contains(n); });
       if (placed.contains(&node) || !ready) continue;
       GraphStep step{const_cast<CUgraphNode>(&node), node.work, {}, true};
+      // The program may have changed the graph within the node.
+      if (auto* const child = std::get_if<ChildGraph>(&step.work))
+        child->plan = std::make_shared<const GraphPlan>(plan_of(*child->graph));
       for (CUgraphNode const earlier : node.after) step.after.push_back(placed.at(earlier));
       placed.emplace(&node, plan.steps.size());
       plan.steps.push_back(std::move(step));
@@ -56,6 +59,7 @@ CUgraphNode_st& known(Process& process, CUgraphNode node) {
 
 CUgraph clone(Process& process, const CUgraph_st& graph) {
   CUgraph const copy = process.graphs.make();
+  copy->objects = graph.objects;
   std::map<CUgraphNode, CUgraphNode> copies;
   for (const CUgraphNode_st& node : graph.nodes) {
     Work work = node.work;
@@ -63,7 +67,9 @@ CUgraph clone(Process& process, const CUgraph_st& graph) {
       child->graph = clone(process, *child->graph);
       child->graph->is_part = true;
     }
-    copies[const_cast<CUgraphNode>(&node)] = copy->add(std::move(work), {});
+    CUgraphNode const added = copy->add(std::move(work), {});
+    added->cloned_from = &node;
+    copies[const_cast<CUgraphNode>(&node)] = added;
   }
   for (const CUgraphNode_st& node : graph.nodes) {
     std::vector<CUgraphNode>& after = copies.at(const_cast<CUgraphNode>(&node))->after;

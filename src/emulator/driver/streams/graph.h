@@ -9,8 +9,20 @@
 
 #include "emulator/driver/streams/work.h"
 
+// What the program keeps until nothing uses it any more. Graphs, and what is instantiated from them, share
+// it.
+struct CUuserObject_st {
+  explicit CUuserObject_st(CUhostFn end, void* of) : destroy(end), data(of) {}
+  ~CUuserObject_st() { destroy(data); }
+  CUuserObject_st(const CUuserObject_st&) = delete;
+  CUuserObject_st& operator=(const CUuserObject_st&) = delete;
+  CUhostFn destroy;
+  void* data;
+};
+
 struct CUgraphNode_st {
   CUgraph_st* graph = nullptr;
+  const CUgraphNode_st* cloned_from = nullptr;
   klap::emulator::driver::Work work;
   std::vector<CUgraphNode> after;  // each once
   // cuGraph...NodeGetParams hands out pointers to these.
@@ -20,6 +32,7 @@ struct CUgraphNode_st {
 struct CUgraph_st {
   std::list<CUgraphNode_st> nodes;  // in the order in which they were added
   bool is_part = false;             // of a child node: not the program's to destroy
+  std::vector<std::shared_ptr<CUuserObject_st>> objects;
 
   CUgraphNode add(klap::emulator::driver::Work work, std::vector<CUgraphNode> after);
   [[nodiscard]] bool has(const CUgraphNode_st* node) const;
@@ -57,6 +70,7 @@ void destroy_graph(Process& process, CUgraph graph);
 
 struct CUgraphExec_st {
   klap::emulator::driver::GraphPlan plan;
+  std::vector<std::shared_ptr<CUuserObject_st>> objects;
   CUctx_st* context = nullptr;
   unsigned long long flags = 0;
   // Launches of one executable follow each other: recorded behind the last one.
