@@ -103,18 +103,69 @@ namespace klap::runtime {
 
 // Functions that a driver may lack, null there. Some of their types are not in the headers of older toolkits
 // either. The first versions of the two for memory are those that every driver has.
-#define KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)                                    \
-  X(func_load, "cuFuncLoad", FuncLoad)                                       \
-  X(func_get_name, "cuFuncGetName", FuncGetName)                             \
-  X(kernel_get_name, "cuKernelGetName", KernelGetName)                       \
-  X(library_get_kernel_count, "cuLibraryGetKernelCount", CountKernels)       \
-  X(library_enumerate_kernels, "cuLibraryEnumerateKernels", ListKernels)     \
-  X(module_get_function_count, "cuModuleGetFunctionCount", CountFunctions)   \
-  X(module_enumerate_functions, "cuModuleEnumerateFunctions", ListFunctions) \
-  X(stream_get_flags, "cuStreamGetFlags", PFN_cuStreamGetFlags_v5050)        \
-  X(mem_advise, "cuMemAdvise", PFN_cuMemAdvise_v8000)                        \
-  X(mem_prefetch_async, "cuMemPrefetchAsync", PFN_cuMemPrefetchAsync_v8000)
+#define KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)                                                                    \
+  X(func_load, "cuFuncLoad", FuncLoad)                                                                       \
+  X(func_get_name, "cuFuncGetName", FuncGetName)                                                             \
+  X(kernel_get_name, "cuKernelGetName", KernelGetName)                                                       \
+  X(library_get_kernel_count, "cuLibraryGetKernelCount", CountKernels)                                       \
+  X(library_enumerate_kernels, "cuLibraryEnumerateKernels", ListKernels)                                     \
+  X(module_get_function_count, "cuModuleGetFunctionCount", CountFunctions)                                   \
+  X(module_enumerate_functions, "cuModuleEnumerateFunctions", ListFunctions)                                 \
+  X(stream_get_flags, "cuStreamGetFlags", PFN_cuStreamGetFlags_v5050)                                        \
+  X(mem_advise, "cuMemAdvise", PFN_cuMemAdvise_v8000)                                                        \
+  X(mem_prefetch_async, "cuMemPrefetchAsync", PFN_cuMemPrefetchAsync_v8000)                                  \
+  X(stream_create, "cuStreamCreate", PFN_cuStreamCreate_v2000)                                               \
+  X(stream_wait_event, "cuStreamWaitEvent", PFN_cuStreamWaitEvent_v3020)                                     \
+  X(user_object_create, "cuUserObjectCreate", PFN_cuUserObjectCreate_v11030)                                 \
+  X(graph_retain_user_object, "cuGraphRetainUserObject", PFN_cuGraphRetainUserObject_v11030)                 \
+  X(graph_clone, "cuGraphClone", PFN_cuGraphClone_v10000)                                                    \
+  X(graph_destroy, "cuGraphDestroy", PFN_cuGraphDestroy_v10000)                                              \
+  X(graph_get_nodes, "cuGraphGetNodes", PFN_cuGraphGetNodes_v10000)                                          \
+  X(graph_find_in_clone, "cuGraphNodeFindInClone", PFN_cuGraphNodeFindInClone_v10000)                        \
+  X(graph_node_get_type, "cuGraphNodeGetType", PFN_cuGraphNodeGetType_v10000)                                \
+  X(graph_get_dependencies, "cuGraphNodeGetDependencies", PFN_cuGraphNodeGetDependencies_v10000)             \
+  X(graph_get_dependents, "cuGraphNodeGetDependentNodes", PFN_cuGraphNodeGetDependentNodes_v10000)           \
+  X(graph_add_dependencies, "cuGraphAddDependencies", PFN_cuGraphAddDependencies_v10000)                     \
+  X(graph_remove_dependencies, "cuGraphRemoveDependencies", PFN_cuGraphRemoveDependencies_v10000)            \
+  X(graph_child_get_graph, "cuGraphChildGraphNodeGetGraph", PFN_cuGraphChildGraphNodeGetGraph_v10000)        \
+  X(graph_kernel_get_params, "cuGraphKernelNodeGetParams_v2", PFN_cuGraphKernelNodeGetParams_v12000)         \
+  X(graph_kernel_set_params, "cuGraphKernelNodeSetParams_v2", PFN_cuGraphKernelNodeSetParams_v12000)         \
+  X(graph_kernel_get_attribute, "cuGraphKernelNodeGetAttribute", PFN_cuGraphKernelNodeGetAttribute_v11000)   \
+  X(graph_kernel_set_attribute, "cuGraphKernelNodeSetAttribute", PFN_cuGraphKernelNodeSetAttribute_v11000)   \
+  X(graph_add_kernel, "cuGraphAddKernelNode_v2", PFN_cuGraphAddKernelNode_v12000)                            \
+  X(graph_add_memset, "cuGraphAddMemsetNode", PFN_cuGraphAddMemsetNode_v10000)                               \
+  X(graph_instantiate, "cuGraphInstantiate", InstantiateGraph)                                               \
+  X(graph_instantiate_v2, "cuGraphInstantiate_v2", InstantiateGraph)                                         \
+  X(graph_instantiate_with_flags, "cuGraphInstantiateWithFlags", PFN_cuGraphInstantiateWithFlags_v11040)     \
+  X(graph_instantiate_with_params, "cuGraphInstantiateWithParams", PFN_cuGraphInstantiateWithParams_v12000)  \
+  X(graph_instantiate_with_params_ptsz, "cuGraphInstantiateWithParams_ptsz",                                 \
+    PFN_cuGraphInstantiateWithParams_v12000_ptsz)                                                            \
+  X(graph_launch, "cuGraphLaunch", PFN_cuGraphLaunch_v10000)                                                 \
+  X(graph_launch_ptsz, "cuGraphLaunch_ptsz", PFN_cuGraphLaunch_v10000_ptsz)                                  \
+  X(graph_exec_destroy, "cuGraphExecDestroy", PFN_cuGraphExecDestroy_v10000)                                 \
+  X(graph_exec_update, "cuGraphExecUpdate", PFN_cuGraphExecUpdate_v10020)                                    \
+  X(graph_exec_update_v2, "cuGraphExecUpdate_v2", PFN_cuGraphExecUpdate_v12000)                              \
+  X(exec_set_kernel, "cuGraphExecKernelNodeSetParams", PFN_cuGraphExecKernelNodeSetParams_v10010)            \
+  X(exec_set_kernel_v2, "cuGraphExecKernelNodeSetParams_v2", PFN_cuGraphExecKernelNodeSetParams_v12000)      \
+  X(exec_set_memcpy, "cuGraphExecMemcpyNodeSetParams", PFN_cuGraphExecMemcpyNodeSetParams_v10020)            \
+  X(exec_set_memset, "cuGraphExecMemsetNodeSetParams", PFN_cuGraphExecMemsetNodeSetParams_v10020)            \
+  X(exec_set_host, "cuGraphExecHostNodeSetParams", PFN_cuGraphExecHostNodeSetParams_v10020)                  \
+  X(exec_set_child_graph, "cuGraphExecChildGraphNodeSetParams",                                              \
+    PFN_cuGraphExecChildGraphNodeSetParams_v11010)                                                           \
+  X(exec_set_recorded_event, "cuGraphExecEventRecordNodeSetEvent",                                           \
+    PFN_cuGraphExecEventRecordNodeSetEvent_v11010)                                                           \
+  X(exec_set_awaited_event, "cuGraphExecEventWaitNodeSetEvent", PFN_cuGraphExecEventWaitNodeSetEvent_v11010) \
+  X(exec_set_signals, "cuGraphExecExternalSemaphoresSignalNodeSetParams",                                    \
+    PFN_cuGraphExecExternalSemaphoresSignalNodeSetParams_v11020)                                             \
+  X(exec_set_waits, "cuGraphExecExternalSemaphoresWaitNodeSetParams",                                        \
+    PFN_cuGraphExecExternalSemaphoresWaitNodeSetParams_v11020)                                               \
+  X(exec_set_memory_operations, "cuGraphExecBatchMemOpNodeSetParams",                                        \
+    PFN_cuGraphExecBatchMemOpNodeSetParams_v11070)                                                           \
+  X(exec_set_params, "cuGraphExecNodeSetParams", PFN_cuGraphExecNodeSetParams_v12020)                        \
+  X(exec_set_enabled, "cuGraphNodeSetEnabled", PFN_cuGraphNodeSetEnabled_v11060)                             \
+  X(exec_get_enabled, "cuGraphNodeGetEnabled", PFN_cuGraphNodeGetEnabled_v11060)
 
+using InstantiateGraph = CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
 using FuncLoad = CUresult(CUDAAPI*)(CUfunction);
 using FuncGetName = CUresult(CUDAAPI*)(const char**, CUfunction);
 using KernelGetName = CUresult(CUDAAPI*)(const char**, CUkernel);
@@ -135,6 +186,9 @@ struct Driver {
   // Where the shared object is mapped, to recognise its symbols; null in tests.
   const void* base = nullptr;
 };
+
+// True if the driver has all that rewriting graphs needs (graphs/executables.h); it came with driver 12.0.
+bool can_rewrite_graphs(const Driver& driver);
 
 using SymbolLookup = std::function<void*(const char* symbol)>;
 

@@ -19,7 +19,16 @@ namespace klap::runtime {
   X(kTooManyThreads, "too many threads",                                                                     \
     "the grid has more than 16,777,215 threads and is launched as a whole")                                  \
   X(kStreamCapture, "stream capture", "the stream is being captured into a graph")                           \
-  X(kParentsInGraphs, "parents in graphs", "a parent was captured into a graph earlier in this context")     \
+  X(kCaptured, "captured",                                                                                   \
+    "the launch becomes a node of a graph, which is rewritten when it is instantiated")                      \
+  X(kParentsInGraphs, "parents in graphs", "a graph of this context launches a parent as it is")             \
+  X(kGraphNotCopied, "graph cannot be copied", "the driver copies no graph with nodes of some kinds")        \
+  X(kGraphForDevice, "graph for the device", "the graph is instantiated to be launched by kernels")          \
+  X(kGraphEdge, "programmatic edge", "the node begins before another one ends, or lets one begin early")     \
+  X(kLaunchesInGraph, "children launched by the device",                                                     \
+    "the variant launches kernels itself, which graphs are not known to replay rightly")                     \
+  X(kChainInGraph, "chain in a graph", "promoted chains are not put into graphs")                            \
+  X(kSlicesInGraph, "slices in a graph", "the queue has no room for all that the node may record")           \
   X(kNoCurrentContext, "no current context", "the calling thread has no CUDA context")                       \
   X(kUnknownStream, "unknown stream", "the driver does not know the stream")                                 \
   X(kHandleOfAnotherContext, "handle of another context", "the kernel handle belongs to another context")    \

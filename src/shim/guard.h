@@ -9,7 +9,9 @@
 #include <cuda.h>
 
 #include <optional>
+#include <type_traits>
 
+#include "runtime/graphs/executables.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/stream_turns.h"
 #include "runtime/parents/handles.h"
@@ -95,6 +97,37 @@ CUresult launch_in_place(const char* entry_point, const Work& work, CUstream str
   act<When::OnceRewritten>(entry_point, [&] { result = work(); });
   if (result) return *result;
   return with_room(entry_point, [&] { return forward_in<Member>(stream, args...); });
+}
+
+// A launch of a graph takes its turn in the stream.
+template <auto Member, class... Args>
+CUresult launch_graph(const char* entry_point, CUstream stream, CUgraphExec executable, Args... args) {
+  std::optional<CUresult> refused;
+  if (!runtime::no_graph_rewritten()) {
+    act<When::OnceRewritten>(entry_point,
+                             [&] { refused = runtime::before_graph_launch(executable, stream); });
+  }
+  if (refused) return *refused;
+  return with_room(entry_point, [&] { return forward_in<Member>(stream, executable, args...); });
+}
+
+// For calls about a node of an executable graph, which may be that of a copy of the program's graph.
+template <auto Member, class... Args>
+CUresult at_node(const char* entry_point, CUgraphExec executable, CUgraphNode node, Args... args) {
+  CUgraphNode named = node;
+  if (!runtime::no_graph_rewritten()) {
+    act<When::OnceRewritten>(entry_point, [&] { named = runtime::node_in_executable(executable, node); });
+  }
+  return forward<Member>(executable, named, args...);
+}
+
+// Those that `work` may do in place of the driver's function, as with in_place().
+template <auto Member, class Work, class... Args>
+requires std::is_invocable_v<Work> CUresult at_node(const char* entry_point, const Work& work,
+                                                    CUgraphExec executable, CUgraphNode node, Args... args) {
+  std::optional<CUresult> result;
+  if (!runtime::no_graph_rewritten()) act<When::OnceRewritten>(entry_point, [&] { result = work(); });
+  return result ? *result : at_node<Member>(entry_point, executable, node, args...);
 }
 
 // Before a call that takes so many bytes of device memory, or fewer. Such calls are where the driver may wait

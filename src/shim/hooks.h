@@ -12,50 +12,79 @@
 // cuda.h lets these names mean their newest version; here each version is a function of its own.
 #undef cuGetProcAddress
 #undef cuStreamDestroy
+#undef cuGraphExecKernelNodeSetParams
+#undef cuGraphExecUpdate
+#undef cuGraphInstantiate
 
 // X(exported symbol, name for cuGetProcAddress, since CUDA version, for per-thread default streams)
-#define KLAP_HOOKS(X)                                                       \
-  X(cuGetProcAddress, "cuGetProcAddress", 11030, false)                     \
-  X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false)                  \
-  X(cuModuleLoad, "cuModuleLoad", 2000, false)                              \
-  X(cuModuleLoadData, "cuModuleLoadData", 2000, false)                      \
-  X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false)                  \
-  X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false)            \
-  X(cuModuleUnload, "cuModuleUnload", 2000, false)                          \
-  X(cuModuleGetFunction, "cuModuleGetFunction", 2000, false)                \
-  X(cuLibraryLoadData, "cuLibraryLoadData", 12000, false)                   \
-  X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false)           \
-  X(cuLibraryUnload, "cuLibraryUnload", 12000, false)                       \
-  X(cuLibraryGetKernel, "cuLibraryGetKernel", 12000, false)                 \
-  X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", 12040, false)       \
-  X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", 12040, false)   \
-  X(cuModuleGetFunctionCount, "cuModuleGetFunctionCount", 12040, false)     \
-  X(cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", 12040, false) \
-  X(cuLibraryGetModule, "cuLibraryGetModule", 12000, false)                 \
-  X(cuKernelGetFunction, "cuKernelGetFunction", 12000, false)               \
-  X(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, false)             \
-  X(cuKernelSetCacheConfig, "cuKernelSetCacheConfig", 12000, false)         \
-  X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, false)                  \
-  X(cuFuncSetCacheConfig, "cuFuncSetCacheConfig", 3000, false)              \
-  X(cuLaunchKernel, "cuLaunchKernel", 4000, false)                          \
-  X(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true)                      \
-  X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false)                     \
-  X(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true)                 \
-  X(cuArray3DCreate_v2, "cuArray3DCreate", 3020, false)                     \
-  X(cuArrayCreate_v2, "cuArrayCreate", 3020, false)                         \
-  X(cuMemAlloc_v2, "cuMemAlloc", 3020, false)                               \
-  X(cuMemAllocAsync, "cuMemAllocAsync", 11020, false)                       \
-  X(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, true)                   \
-  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, false)       \
-  X(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, true)   \
-  X(cuMemAllocManaged, "cuMemAllocManaged", 6000, false)                    \
-  X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, false)                     \
-  X(cuMemCreate, "cuMemCreate", 10020, false)                               \
-  X(cuMemFree_v2, "cuMemFree", 3020, false)                                 \
-  X(cuMemFreeAsync, "cuMemFreeAsync", 11020, false)                         \
-  X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, true)                     \
-  X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, false)          \
-  X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                        \
+#define KLAP_HOOKS(X)                                                                                        \
+  X(cuGetProcAddress, "cuGetProcAddress", 11030, false)                                                      \
+  X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false)                                                   \
+  X(cuModuleLoad, "cuModuleLoad", 2000, false)                                                               \
+  X(cuModuleLoadData, "cuModuleLoadData", 2000, false)                                                       \
+  X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false)                                                   \
+  X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false)                                             \
+  X(cuModuleUnload, "cuModuleUnload", 2000, false)                                                           \
+  X(cuModuleGetFunction, "cuModuleGetFunction", 2000, false)                                                 \
+  X(cuLibraryLoadData, "cuLibraryLoadData", 12000, false)                                                    \
+  X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false)                                            \
+  X(cuLibraryUnload, "cuLibraryUnload", 12000, false)                                                        \
+  X(cuLibraryGetKernel, "cuLibraryGetKernel", 12000, false)                                                  \
+  X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", 12040, false)                                        \
+  X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", 12040, false)                                    \
+  X(cuModuleGetFunctionCount, "cuModuleGetFunctionCount", 12040, false)                                      \
+  X(cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", 12040, false)                                  \
+  X(cuLibraryGetModule, "cuLibraryGetModule", 12000, false)                                                  \
+  X(cuKernelGetFunction, "cuKernelGetFunction", 12000, false)                                                \
+  X(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, false)                                              \
+  X(cuKernelSetCacheConfig, "cuKernelSetCacheConfig", 12000, false)                                          \
+  X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, false)                                                   \
+  X(cuFuncSetCacheConfig, "cuFuncSetCacheConfig", 3000, false)                                               \
+  X(cuLaunchKernel, "cuLaunchKernel", 4000, false)                                                           \
+  X(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true)                                                       \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false)                                                      \
+  X(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true)                                                  \
+  X(cuArray3DCreate_v2, "cuArray3DCreate", 3020, false)                                                      \
+  X(cuArrayCreate_v2, "cuArrayCreate", 3020, false)                                                          \
+  X(cuMemAlloc_v2, "cuMemAlloc", 3020, false)                                                                \
+  X(cuMemAllocAsync, "cuMemAllocAsync", 11020, false)                                                        \
+  X(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, true)                                                    \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, false)                                        \
+  X(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, true)                                    \
+  X(cuMemAllocManaged, "cuMemAllocManaged", 6000, false)                                                     \
+  X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, false)                                                      \
+  X(cuMemCreate, "cuMemCreate", 10020, false)                                                                \
+  X(cuMemFree_v2, "cuMemFree", 3020, false)                                                                  \
+  X(cuMemFreeAsync, "cuMemFreeAsync", 11020, false)                                                          \
+  X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, true)                                                      \
+  X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, false)                                           \
+  X(cuGraphInstantiate, "cuGraphInstantiate", 10000, false)                                                  \
+  X(cuGraphInstantiate_v2, "cuGraphInstantiate", 11000, false)                                               \
+  X(cuGraphInstantiateWithFlags, "cuGraphInstantiate", 12000, false)                                         \
+  X(cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", 12000, false)                              \
+  X(cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", 12000, true)                          \
+  X(cuGraphLaunch, "cuGraphLaunch", 10000, false)                                                            \
+  X(cuGraphLaunch_ptsz, "cuGraphLaunch", 10000, true)                                                        \
+  X(cuGraphExecDestroy, "cuGraphExecDestroy", 10000, false)                                                  \
+  X(cuGraphExecUpdate, "cuGraphExecUpdate", 10020, false)                                                    \
+  X(cuGraphExecUpdate_v2, "cuGraphExecUpdate", 12000, false)                                                 \
+  X(cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams", 10010, false)                          \
+  X(cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams", 12000, false)                       \
+  X(cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", 12020, false)                                      \
+  X(cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", 11010, false)                  \
+  X(cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams", 10020, false)                          \
+  X(cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", 10020, false)                          \
+  X(cuGraphExecHostNodeSetParams, "cuGraphExecHostNodeSetParams", 10020, false)                              \
+  X(cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", 11010, false)                  \
+  X(cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", 11010, false)                      \
+  X(cuGraphExecExternalSemaphoresSignalNodeSetParams, "cuGraphExecExternalSemaphoresSignalNodeSetParams",    \
+    11020, false)                                                                                            \
+  X(cuGraphExecExternalSemaphoresWaitNodeSetParams, "cuGraphExecExternalSemaphoresWaitNodeSetParams", 11020, \
+    false)                                                                                                   \
+  X(cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070, false)                  \
+  X(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, false)                                            \
+  X(cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", 11060, false)                                            \
+  X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                                                         \
   X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false)
 
 #define KLAP_EXPORT __attribute__((visibility("default")))
@@ -75,6 +104,17 @@ KLAP_EXPORT CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t b
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t bytes,
                                                           CUmemoryPool pool, CUstream stream);
 KLAP_EXPORT CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream);
+KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph,
+                                                CUgraphNode* error_node, char* log, size_t log_bytes);
+KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph,
+                                                   CUgraphNode* error_node, char* log, size_t log_bytes);
+KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec* executable, CUgraph graph,
+                                                               CUDA_GRAPH_INSTANTIATE_PARAMS* params);
+KLAP_EXPORT CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec executable, CUstream stream);
+KLAP_EXPORT CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
+                                               CUgraphExecUpdateResult* result);
+KLAP_EXPORT CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                                            const CUDA_KERNEL_NODE_PARAMS_v1* params);
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y,
                                                  unsigned grid_z, unsigned block_x, unsigned block_y,
                                                  unsigned block_z, unsigned shared_bytes, CUstream stream,

@@ -34,6 +34,7 @@ using klap::runtime::CountFunctions;
 using klap::runtime::CountKernels;
 using klap::runtime::FuncGetName;
 using klap::runtime::FuncLoad;
+using klap::runtime::InstantiateGraph;
 using klap::runtime::KernelGetName;
 using klap::runtime::ListFunctions;
 using klap::runtime::ListKernels;

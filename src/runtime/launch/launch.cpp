@@ -15,12 +15,14 @@
 #include "runtime/launch/kernel_timer.h"
 #include "runtime/launch/launch_params.h"
 #include "runtime/launch/promoted_launch.h"
+#include "runtime/launch/queue_room.h"
 #include "runtime/launch/slices.h"
 #include "runtime/launch/stream_turns.h"
 #include "runtime/launch/thread_streams.h"
 #include "runtime/launch/variant_launch.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/parents/handles.h"
+#include "runtime/parents/made_for.h"
 #include "runtime/parents/pointers_apart.h"
 #include "runtime/parents/readback.h"
 #include "runtime/parents/registry.h"
@@ -59,70 +61,6 @@ MaybeReason refuse_attributes(std::span<const CUlaunchAttribute> attributes,
   return nullptr;
 }
 
-// The product of the extents and `times`, capped above the number that a queue can index.
-uint64_t capped_product(const unsigned (&extents)[3], uint64_t times = 1) {
-  constexpr uint64_t kTooMany = uint64_t{KLAP_MAX_RECORDS} + 1;
-  for (const unsigned extent : extents) times = std::min(times * extent, kTooMany);  // 25 bits times 32 bits
-  return times;
-}
-
-// The threads of the grid, which is the most records it can leave.
-uint64_t grid_threads(const Launch& launch) {
-  return capped_product(launch.block, capped_product(launch.grid));
-}
-
-// True for extents that no driver takes; products of them could wrap.
-bool is_too_large(const unsigned (&grid)[3]) {
-  return grid[0] > 0x7fffffffu || grid[1] > 65535u || grid[2] > 65535u;
-}
-
-// A launch cut into slices for which the queues have room. It is one slice if there is room for all of it.
-struct Cut {
-  GridSlices slices;
-  MaybeReason why = nullptr;      // there is more than one
-  MaybeReason no_room = nullptr;  // not even for the smallest one
-};
-
-// Halves the slices while there is no memory for their queues.
-Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
-  const uint64_t pool_bytes = parent.pool_bytes();
-  const bool in_slices = parent.variant().in_slices && !is_too_large(launch.grid);
-  const QueueDemand demand{capped_product(launch.block), &parent.variant()};
-  uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-  Cut cut{GridSlices(launch.grid, blocks)};
-  if (!demand.fits(blocks, pool_bytes)) {
-    cut.why = demand.can_be_indexed(blocks) ? &reasons::kQueueOverPoolBytes : &reasons::kTooManyThreads;
-    blocks = in_slices ? demand.most_blocks(blocks, pool_bytes) : 0;
-    if (blocks == 0) cut.no_room = cut.why;
-    if (blocks == 0) return cut;
-  }
-  for (;; blocks = cut.slices.most_blocks() / 2) {
-    cut.slices = GridSlices(launch.grid, blocks);
-    cut.no_room = context.make_room(demand, cut.slices.most_blocks(), pool_bytes);
-    const bool is_memory = cut.no_room == &reasons::kQueuesOverTotalBytes ||
-                           cut.no_room == &reasons::kQueuesOverShare ||
-                           cut.no_room == &reasons::kNoDeviceMemory;
-    if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;
-    cut.why = cut.no_room;
-  }
-}
-
-// A worklist has one size, however large the grid. The number of groups that share it depends on the grid,
-// which is small enough to be counted if there are groups.
-Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
-  const jit::Variant& variant = parent.variant();
-  uint64_t groups = 0;
-  if (variant.group_blocks != 0)
-    groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
-  Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
-  cut.no_room = context.make_work_queue_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
-                                             variant.buffer);
-  const uint64_t room = context.work_queue_records() / std::max<uint64_t>(groups, 1);
-  if (!cut.no_room && variant.may_refuse && room < pending_limit() + variant.kept_records)
-    cut.no_room = &reasons::kQueueUnderLimit;
-  return cut;
-}
-
 void note_slices(const Launch& launch, ParentKernel& parent, const Cut& cut) {
   parent.info_once("slices",
                    fmt::format("a grid of {}x{}x{} blocks runs in {} slices of at most {} blocks ({})",
@@ -142,10 +80,12 @@ class HeldQueues {
   LaunchContext& context_;
 };
 
-// On an H200 (driver 580), replays of graphs whose kernels launch others were seen to hang. It happened if
-// nothing between two replays makes device launches of its own. So once a parent is captured, every launch in
-// that context is the program's own, and behaves exactly as it does natively.
+// The node of a captured parent is rewritten when its graph is instantiated (graphs/executables.h). With a
+// driver that cannot do that, the original runs in the graph. Replays of such graphs were seen to hang on an
+// H200 (driver 580). It happened if nothing between two replays makes device launches of its own. So from
+// then on every launch in that context is the program's own, and behaves exactly as it does natively.
 Outcome leave_captured(const std::string& parent) {
+  if (can_rewrite_graphs(*driver())) return leave(reasons::kCaptured);
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS &&
       LaunchContexts::instance().note_graph(context_id)) {
@@ -231,98 +171,6 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   counted.complete();
   if (is_ending_thread_stream(launch.stream)) context.record_use();
   return {.slices = slices.count()};
-}
-
-// True if more can be recorded at once than a queue can index, and the launch cannot be made smaller.
-bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
-  if (variant.promoted) return false;
-  const bool any_size =
-      variant.queues.front().is_work_queue && variant.group_blocks == 0;  // overflow is provided for
-  const bool may_cut = variant.in_slices && !is_too_large(launch.grid);
-  return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
-}
-
-// A variant that depends on more places than that is not launched.
-constexpr size_t kMostPlacesApart = 64;
-
-// Asks for the allocations of all pointers, and for the places of variables.
-bool find_memory_apart(ParentKernel& parent, const Launch& launch, const ParameterLayout& layout,
-                       KnownAllocations& allocations) {
-  std::vector<ApartPair> pairs;
-  std::vector<ApartFromSymbol> from_symbols;
-  for (const auto& [first, second] : parent.variant().apart) {
-    const bool is_pair = first.variable.empty() && second.variable.empty();
-    const jit::HostMemory& pointer = first.variable.empty() ? first : second;
-    const PointerParameter parameter{pointer.offset, pointer.only_upwards, pointer.distances};
-    if (is_pair) {
-      pairs.push_back({parameter, {second.offset, second.only_upwards, second.distances}});
-    } else {
-      const auto [address, bytes] =
-          parent.variable(first.variable.empty() ? second.variable : first.variable);
-      from_symbols.push_back({parameter, address, bytes});
-    }
-  }
-  return are_apart(pairs, from_symbols, launch, layout, allocations);
-}
-
-// Whether the memory of all pairs is shown to lie in different allocations, and all numbers of which that
-// depends are not negative. Programs launch the same kernel with the same pointers again and again, so a
-// launch first looks only at these.
-bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
-  const jit::Variant& variant = parent.variant();
-  if (variant.apart.empty()) return true;
-  const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
-  const auto is_negative = [&](const jit::ParameterBytes& number) {
-    return !is_not_negative(launch, layout, number.offset, number.bytes);
-  };
-  if (std::ranges::any_of(variant.not_negative, is_negative)) return false;
-  const std::span<const ParentKernel::Place> places = parent.places_apart();
-  std::array<CUdeviceptr, kMostPlacesApart> addresses{};
-  if (places.size() > addresses.size()) return false;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const auto address = place_at(launch, layout, places[i].pointer, places[i].distance);
-    if (!address) return false;
-    addresses.at(i) = *address;
-  }
-  unsigned long long context_id = 0;
-  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
-  const auto look = [&](KnownAllocations& allocations) {
-    return find_memory_apart(parent, launch, layout, allocations);
-  };
-  return parent.pointers_apart().are_apart(std::span(addresses).first(places.size()), context_id, look);
-}
-
-// True if guards that the host can check let several blocks of the grid launch.
-bool has_several_blocks(const jit::Variant& variant, const Launch& launch) {
-  const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
-  for (size_t axis = 0; axis < std::size(launch.grid); ++axis) {
-    const auto lets_several_through = [&](const jit::BlockLimit& limit) {
-      if (limit.axis != axis) return true;
-      const auto bound = number_of(launch, layout, limit.bound);
-      const unsigned begin_of_second = limit.step == 0 ? launch.block[axis] : limit.step;
-      return bound && *bound > static_cast<int64_t>(begin_of_second);
-    };
-    if (launch.grid[axis] > 1 && std::ranges::all_of(variant.block_limits, lets_several_through)) return true;
-  }
-  return false;
-}
-
-bool is_made_for(ParentKernel& parent, const Launch& launch) {
-  const jit::Variant& variant = parent.variant();
-  const auto fits = [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; };
-  return std::ranges::equal(variant.block, launch.block, fits) &&
-         std::ranges::equal(variant.grid, launch.grid, fits) &&
-         (!variant.several_blocks || has_several_blocks(variant, launch)) && has_memory_apart(parent, launch);
-}
-
-// The first of the parent's variants that is made for the launch; null if none is. One whose children run in
-// blocks is made for the same launches as the one in front of it, which chooses.
-ParentKernel* variant_for(const std::shared_ptr<ParentKernel>& first, const Launch& launch) {
-  for (ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
-    const bool is_chosen_elsewhere = parent != first.get() && parent->variant().in_blocks;
-    if (!is_chosen_elsewhere && is_made_for(*parent, launch)) return parent;
-  }
-  return nullptr;
 }
 
 // The variant, or the one behind it, by the sizes of the last launches' children.
@@ -468,9 +316,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     // The program did not ask for the trial, so it does not see that it fails.
     if (outcome.result == CUDA_SUCCESS) return outcome;
   }
-  const bool is_work_queue = parent.variant().queues.front().is_work_queue;
-  Cut cut =
-      is_work_queue ? make_work_queue_room(launch, parent, *context) : make_room(launch, parent, *context);
+  Cut cut = make_room(launch, parent, *context);
   if (const MaybeReason reason = cut.no_room) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
@@ -509,6 +355,7 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
   const Outcome outcome = config().guard == settings::GuardMode::Original
                               ? launch_original(launch, *handle->parent)
                               : redirect(launch, *handle);
+  if (outcome.left == &reasons::kCaptured) return std::nullopt;  // nothing runs now
   try {
     const std::string& name = handle->parent->name();
     if (outcome.left) {

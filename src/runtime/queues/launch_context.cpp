@@ -80,14 +80,20 @@ void CudaContext::replace_lazy(const std::vector<uint64_t>& sizes) {
   pool.replace_lazy(sizes);
 }
 
-LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
+LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream, Of of)
     : context_(std::move(context)),
       stream_(stream),
+      of_(of),
       is_blocking_(is_blocking_stream(stream)),
       unusable_(wrong_context(stream)),
-      pooled_memory_(context_->pool, stream),
+      pooled_memory_(context_->pool, stream, of == Of::Stream),
       launch_memory_(context_->launch_pool, context_->pool, stream) {
   if (unusable_ == nullptr) report_ = context_->reports.take(stream);
+}
+
+LaunchContext::~LaunchContext() {
+  if (of_ == Of::Node)
+    try_or_report("cuGraphInstantiate", "queues are not given back", [&] { release_in_stream(); });
 }
 
 MaybeReason RecordQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
@@ -277,7 +283,8 @@ ReportSlot LaunchContext::count_report() {
 
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
   end_launch();  // perhaps there was no room for a larger part of the same grid
-  if (buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr) return pooled_memory_;
+  if (of_ == Of::Node || buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr)
+    return pooled_memory_;
   current_ = &own_;
   return launch_memory_;
 }
@@ -434,6 +441,11 @@ std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t
   contexts_.emplace(key, made);
   count_.store(contexts_.size(), std::memory_order_relaxed);
   return made;
+}
+
+std::shared_ptr<LaunchContext> LaunchContexts::make_for_node(uint64_t context_id, CUstream stream) {
+  const std::lock_guard lock(mutex_);
+  return std::make_shared<LaunchContext>(cuda_context(context_id), stream, LaunchContext::Of::Node);
 }
 
 bool LaunchContexts::note_graph(uint64_t context_id) {

@@ -122,7 +122,13 @@ struct Queues {
 
 class LaunchContext {
  public:
-  LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream);
+  // Queues of a stream move as its launches need it. Those of a node in a graph stay where they are.
+  enum class Of : uint8_t { Stream, Node };
+  LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream, Of of = Of::Stream);
+  // The memory of a stream's goes when the stream does, that of a node's goes now.
+  ~LaunchContext();
+  LaunchContext(const LaunchContext&) = delete;
+  LaunchContext& operator=(const LaunchContext&) = delete;
 
   // Held while a parent's variant and its consumer are enqueued, so that no other host thread's pair comes
   // between them.
@@ -203,6 +209,7 @@ class LaunchContext {
 
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
+  const Of of_;
   bool is_blocking_;
   MaybeReason unusable_ = nullptr;
   ReportSlot report_;  // of the stream (templates/common/report.h), none if not asked for
@@ -223,6 +230,8 @@ class LaunchContexts {
 
   // The launch context of `stream` in the current CUDA context, made on first use.
   std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
+  // One that is the caller's alone. What is written into its queues goes through `stream`.
+  std::shared_ptr<LaunchContext> make_for_node(uint64_t context_id, CUstream stream);
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
   // Takes out those of a stream that ends while it is captured. Their memory stays allocated.

@@ -1,0 +1,269 @@
+#include "runtime/graphs/replaced_node.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ptx-patterns/templates/common/queue.h"
+#include "runtime/driver.h"
+#include "runtime/graphs/driver_call.h"
+#include "runtime/launch/launch_params.h"
+#include "runtime/launch/queue_room.h"
+#include "runtime/parents/made_for.h"
+
+namespace klap::runtime {
+
+namespace {
+
+Launch launch_of(const CUDA_KERNEL_NODE_PARAMS& params, const GraphContext& context) {
+  return {params.func,
+          {params.gridDimX, params.gridDimY, params.gridDimZ},
+          {params.blockDimX, params.blockDimY, params.blockDimZ},
+          params.sharedMemBytes,
+          context.stream,
+          params.kernelParams,
+          params.extra,
+          {}};
+}
+
+MaybeReason refuse_variant(const jit::Variant& variant) {
+  if (variant.promoted) return &reasons::kChainInGraph;
+  if (variant.launcher != jit::Launcher::Host || variant.granularity == jit::Granularity::Warp)
+    return &reasons::kLaunchesInGraph;
+  return nullptr;
+}
+
+// Makes room in the variant's queues. A grid that has grown once may go on to grow, so it gets more. Null on
+// success.
+MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_grown) {
+  Launch larger = launch;
+  if (has_grown && launch.grid[0] < (1u << 20)) larger.grid[0] *= 2;
+  const auto try_room = [&](const Launch& for_launch) -> MaybeReason {
+    if (has_too_many_threads(for_launch, variant.parent->variant())) return &reasons::kTooManyThreads;
+    const Cut cut = make_room(for_launch, *variant.parent, *variant.queues);
+    variant.threads = grid_threads(for_launch);
+    if (cut.no_room) return cut.no_room;
+    return cut.slices.count() == 1 ? nullptr : &reasons::kSlicesInGraph;
+  };
+  if (has_grown && try_room(larger) == nullptr) return nullptr;
+  return try_room(launch);
+}
+
+// Null on success.
+MaybeReason prepare(NodeVariant& variant, const Launch& launch, const GraphContext& context,
+                    const NodeVariant* before) {
+  ParentKernel& parent = *variant.parent;
+  const uint64_t threads = grid_threads(launch);
+  if (threads == 0) return &reasons::kEmptyGrid;
+  const DecidingBlock block = parent.deciding(launch.block);
+  const bool has_room = before != nullptr && before->parent == variant.parent &&
+                        before->prepared->block == block && threads <= before->threads;
+  if (has_room) {
+    variant.queues = before->queues;
+    variant.prepared = before->prepared;
+    variant.threads = before->threads;
+  } else {
+    variant.queues = LaunchContexts::instance().make_for_node(context.id, context.stream);
+    const std::lock_guard lock(variant.queues->mutex);
+    if (variant.queues->unusable()) return variant.queues->unusable();
+    if (const MaybeReason reason = make_room_for(variant, launch, before != nullptr)) return reason;
+    variant.prepared = parent.prepare(*variant.queues, block);
+  }
+  if (variant.prepared->unusable) return variant.prepared->unusable;
+  const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  return parent.check_block(*variant.prepared, block_threads, launch.shared_bytes);
+}
+
+// The program's parameters with the queues behind them, for the variant. The caller keeps it while it is
+// used.
+class VariantParams {
+ public:
+  VariantParams(const CUDA_KERNEL_NODE_PARAMS& params, const NodeVariant& of, const GraphContext& context)
+      : queues_(of.parent->variant().queues.size()), params_(params) {
+    const jit::Variant& variant = of.parent->variant();
+    for (size_t i = 0; i < queues_.size(); ++i) queues_[i] = queue_of(variant, i, *of.queues);
+    const Launch launch = launch_of(params, context);
+    if (extended_.extend(variant, launch.params, launch.extra, queues_))
+      require(CUDA_ERROR_INVALID_VALUE, "taking the parameters of a node");
+    extended_.begin_part({{0, 0, 0}, {launch.grid[0], launch.grid[1], launch.grid[2]}});
+    params_.func = of.prepared->parent;
+    params_.kern = nullptr;
+    params_.ctx = nullptr;
+    params_.kernelParams = extended_.params();
+    params_.extra = extended_.extra();
+  }
+  [[nodiscard]] const CUDA_KERNEL_NODE_PARAMS& params() const { return params_; }
+
+ private:
+  std::vector<CUdeviceptr> queues_;
+  ExtendedParams extended_;
+  CUDA_KERNEL_NODE_PARAMS params_;
+};
+
+// Of the consumer of that queue.
+class ConsumerParams {
+ public:
+  ConsumerParams(const NodeVariant& of, size_t index)
+      : queue_(queue_of(of.parent->variant(), index, *of.queues)), block_(of.prepared->block) {
+    const PreparedVariant::Consumer& consumer = of.prepared->consumers[index];
+    params_.func = consumer.function;
+    params_.gridDimX = consumer.grid;
+    params_.gridDimY = params_.gridDimZ = 1;
+    params_.blockDimX = consumer.threads;
+    params_.blockDimY = params_.blockDimZ = 1;
+    params_.sharedMemBytes = of.parent->variant().queues[index].child_shared_bytes;
+    params_.kernelParams = pointers_.data();
+  }
+  ConsumerParams(const ConsumerParams&) = delete;
+  ConsumerParams& operator=(const ConsumerParams&) = delete;
+  [[nodiscard]] const CUDA_KERNEL_NODE_PARAMS& params() const { return params_; }
+
+ private:
+  CUdeviceptr queue_;
+  DecidingBlock block_;
+  std::array<void*, 2> pointers_{&queue_, block_.data()};  // a kernel reads as many as it has
+  CUDA_KERNEL_NODE_PARAMS params_{};
+};
+
+// Empties the head that the node uses.
+CUDA_MEMSET_NODE_PARAMS fill_of(const NodeVariant& of, size_t index) {
+  CUDA_MEMSET_NODE_PARAMS fill{};
+  fill.dst = queue_of(of.parent->variant(), index, *of.queues);
+  fill.elementSize = sizeof(unsigned);
+  fill.width = sizeof(KlapCounters) / sizeof(unsigned);
+  fill.height = 1;
+  return fill;
+}
+
+bool is_run(const NodeVariant& variant, size_t index) { return variant.prepared->consumers[index].grid != 0; }
+bool needs_fill(const NodeVariant& variant, size_t index) {
+  return is_run(variant, index) && variant.parent->variant().queues[index].double_buffered;
+}
+
+std::vector<CUgraphNode> dependents_of(CUgraphNode node) {
+  size_t count = 0;
+  require(driver()->graph_get_dependents(node, nullptr, &count), "cuGraphNodeGetDependentNodes");
+  std::vector<CUgraphNode> nodes(count);
+  if (count != 0)
+    require(driver()->graph_get_dependents(node, nodes.data(), &count), "cuGraphNodeGetDependentNodes");
+  return nodes;
+}
+
+void copy_priority(CUgraphNode from, CUgraphNode to) {
+  CUkernelNodeAttrValue priority{};
+  if (driver()->graph_kernel_get_attribute == nullptr || driver()->graph_kernel_set_attribute == nullptr ||
+      driver()->graph_kernel_get_attribute(from, CU_LAUNCH_ATTRIBUTE_PRIORITY, &priority) != CUDA_SUCCESS ||
+      priority.priority == 0) {
+    return;
+  }
+  require(driver()->graph_kernel_set_attribute(to, CU_LAUNCH_ATTRIBUTE_PRIORITY, &priority),
+          "cuGraphKernelNodeSetAttribute");
+}
+
+}  // namespace
+
+std::optional<Registry::Handle> parent_of(const CUDA_KERNEL_NODE_PARAMS& params) {
+  if (params.func) {
+    if (auto found = Registry::instance().find(params.func)) return found;
+  }
+  return params.kern ? Registry::instance().find(params.kern) : std::nullopt;
+}
+
+ChosenVariant choose_variant(const Registry::Handle& handle, const CUDA_KERNEL_NODE_PARAMS& params,
+                             const GraphContext& context, const NodeVariant* before) {
+  const bool is_of_another = handle.context_id != kEveryContext && handle.context_id != context.id;
+  if (is_of_another || (params.ctx != nullptr && params.ctx != context.context))
+    return {{}, &reasons::kHandleOfAnotherContext};
+  for (ParentKernel* each = handle.parent.get(); each != nullptr; each = each->otherwise().get())
+    each->load_kernels_for_launch();
+  const Launch launch = launch_of(params, context);
+  ChosenVariant chosen;
+  NodeVariant& variant = chosen.variant;
+  variant.first = handle.parent;
+  variant.parent = variant_for(handle.parent, launch);
+  if (variant.parent == nullptr) return {{}, &reasons::kOrderMatters};
+  chosen.left = refuse_variant(variant.parent->variant());
+  if (chosen.left) return chosen;
+  chosen.left = prepare(variant, launch, context, before);
+  return chosen;
+}
+
+MaybeReason refuse_node(CUgraphNode node) {
+  // An edge that is more than "behind" cannot be told by these.
+  size_t count = 0;
+  if (driver()->graph_get_dependents(node, nullptr, &count) != CUDA_SUCCESS ||
+      driver()->graph_get_dependencies(node, nullptr, &count) != CUDA_SUCCESS) {
+    return &reasons::kGraphEdge;
+  }
+  if (driver()->graph_kernel_get_attribute == nullptr) return nullptr;
+  CUkernelNodeAttrValue value{};
+  const auto get = [&](CUkernelNodeAttrID id) {
+    value = {};
+    return driver()->graph_kernel_get_attribute(node, id, &value) == CUDA_SUCCESS;
+  };
+  if (get(CU_LAUNCH_ATTRIBUTE_COOPERATIVE) && value.cooperative != 0) return &reasons::kCooperativeLaunch;
+  if (get(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) && value.clusterDim.x != 0) return &reasons::kClusterLaunch;
+  return nullptr;
+}
+
+ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
+                           NodeVariant variant, const GraphContext& context)
+    : node_(node), variant_(std::move(variant)) {
+  const Driver& cuda = *driver();
+  const VariantParams parent(params, variant_, context);
+  const std::vector<CUgraphNode> behind = dependents_of(node);
+  const size_t queues = variant_.prepared->consumers.size();
+  consumers_.resize(queues);
+  fills_.resize(queues);
+  require(cuda.graph_kernel_set_params(node, &parent.params()), "cuGraphKernelNodeSetParams");
+  CUgraphNode last = node;
+  for (size_t i = 0; i < queues; ++i) {
+    if (!is_run(variant_, i)) continue;
+    const ConsumerParams consumer(variant_, i);
+    require(cuda.graph_add_kernel(&consumers_[i], graph, &last, 1, &consumer.params()),
+            "cuGraphAddKernelNode");
+    last = consumers_[i];
+    copy_priority(node, last);
+    if (!needs_fill(variant_, i)) continue;
+    const CUDA_MEMSET_NODE_PARAMS fill = fill_of(variant_, i);
+    require(cuda.graph_add_memset(&fills_[i], graph, &last, 1, &fill, context.context),
+            "cuGraphAddMemsetNode");
+  }
+  if (behind.empty() || last == node) return;
+  const std::vector<CUgraphNode> from(behind.size(), node), to(behind.size(), last);
+  require(cuda.graph_remove_dependencies(graph, from.data(), behind.data(), behind.size()),
+          "cuGraphRemoveDependencies");
+  require(cuda.graph_add_dependencies(graph, to.data(), behind.data(), behind.size()),
+          "cuGraphAddDependencies");
+}
+
+bool ReplacedNode::has_added(CUgraphNode node) const {
+  return node != nullptr &&
+         (std::ranges::count(consumers_, node) != 0 || std::ranges::count(fills_, node) != 0);
+}
+
+CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
+                           const GraphContext& context) {
+  const size_t queues = variant.prepared->consumers.size();
+  if (queues != consumers_.size()) return CUDA_ERROR_NOT_SUPPORTED;
+  for (size_t i = 0; i < queues; ++i) {
+    const bool has_nodes =
+        is_run(variant, i) == (consumers_[i] != nullptr) && needs_fill(variant, i) == (fills_[i] != nullptr);
+    if (!has_nodes) return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  const Driver& cuda = *driver();
+  const VariantParams parent(params, variant, context);
+  CUresult result = cuda.exec_set_kernel_v2(executable, node_, &parent.params());
+  for (size_t i = 0; i < queues && result == CUDA_SUCCESS; ++i) {
+    if (!is_run(variant, i)) continue;
+    const ConsumerParams consumer(variant, i);
+    result = cuda.exec_set_kernel_v2(executable, consumers_[i], &consumer.params());
+    const CUDA_MEMSET_NODE_PARAMS fill = fill_of(variant, i);
+    if (result == CUDA_SUCCESS && fills_[i] != nullptr)
+      result = cuda.exec_set_memset(executable, fills_[i], &fill, context.context);
+  }
+  if (result == CUDA_SUCCESS) variant_ = std::move(variant);
+  return result;
+}
+
+}  // namespace klap::runtime

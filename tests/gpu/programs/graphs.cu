@@ -1,0 +1,433 @@
+// Graphs whose kernels launch kernels: captured, made of nodes, within other graphs, cloned, with parameters
+// that change, updated, and several executable graphs at the same time. The argument is the number of
+// replays.
+//
+// Natively, replays of such graphs were seen to lose children or to hang (H200, driver 580). So the program
+// is not compared with a native run; every result is checked against the processor's.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "program.h"
+
+constexpr int kBlocks = 4;
+constexpr int kBlockSize = 64;
+constexpr int kThreads = kBlocks * kBlockSize;
+constexpr int kMostBlocks = 16;
+
+#ifndef REPLAYS
+#define REPLAYS 1000
+#endif
+int replays = REPLAYS;
+
+__global__ void add_to(int* cell, int amount) {
+  if (threadIdx.x == 0) atomicAdd(cell, amount);
+}
+
+// Thread t's child has t % 3 + 1 blocks, each of which adds `amount` to cell t.
+__global__ void parent(int* cells, int amount) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  add_to<<<t % 3 + 1, 32>>>(cells + t, amount);
+}
+
+// The same with another child, into a stream without order.
+__global__ void parent_forget(int* cells, int amount) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  add_to<<<1, 64, 0, cudaStreamFireAndForget>>>(cells + t, (t % 3 + 1) * amount);
+}
+
+__global__ void square(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cells[t] = cells[t] * cells[t] % 1009;
+}
+
+__global__ void times_plus(int* cell, int factor, int addend) { *cell = *cell * factor % 1009 + addend; }
+
+// The launches of one thread follow each other.
+__global__ void in_order(int* cells) {
+  if (threadIdx.x != 0) return;
+  for (int i = 0; i < 5; ++i) times_plus<<<1, 1>>>(cells + blockIdx.x, i + 2, 1);
+}
+
+// A tree of launches: 2^(depth + 1) - 1 grids add one each.
+__global__ void descend(int* cell, int depth) {
+  atomicAdd(cell, 1);
+  if (depth == 0) return;
+  descend<<<1, 1>>>(cell, depth - 1);
+  descend<<<1, 1>>>(cell, depth - 1);
+}
+
+class Cells {
+ public:
+  Cells() : buffer_(kMostBlocks * kBlockSize), expected_(kMostBlocks * kBlockSize) {}
+  int* data() { return buffer_.data(); }
+  void expect_parent(int amount, int blocks = kBlocks) {
+    for (int t = 0; t < blocks * kBlockSize; ++t) expected_[t] += (t % 3 + 1) * amount;
+  }
+  void expect_fill(int value) { std::fill_n(expected_.begin(), kThreads, value); }
+  void expect_square() {
+    for (int t = 0; t < kThreads; ++t) expected_[t] = expected_[t] * expected_[t] % 1009;
+  }
+  void expect_in_order(int blocks) {
+    for (int block = 0; block < blocks; ++block) {
+      for (int i = 0; i < 5; ++i) expected_[block] = expected_[block] * (i + 2) % 1009 + 1;
+    }
+  }
+  void expect_descent(int depth) { expected_[0] += (2 << depth) - 1; }
+  void compare(gpu::Report& report, const char* what) {
+    gpu::wait(what);
+    report.expect_equal(what, buffer_.to_host(), expected_);
+  }
+
+ private:
+  gpu::Buffer<int> buffer_;
+  std::vector<int> expected_;
+};
+
+class Stream {
+ public:
+  Stream() { gpu::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+  void synchronize() const { gpu::check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// What `work` puts into the stream, as a graph.
+template <class Work>
+cudaGraph_t capture(cudaStream_t stream, const Work& work) {
+  cudaGraph_t graph = nullptr;
+  gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+  work();
+  gpu::check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  return graph;
+}
+
+cudaGraphExec_t instantiate(cudaGraph_t graph) {
+  cudaGraphExec_t executable = nullptr;
+  gpu::check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
+  return executable;
+}
+
+void launch(cudaGraphExec_t executable, cudaStream_t stream) {
+  gpu::check(cudaGraphLaunch(executable, stream), "cudaGraphLaunch");
+}
+
+void destroy(cudaGraphExec_t executable) {
+  gpu::check(cudaGraphExecDestroy(executable), "cudaGraphExecDestroy");
+}
+void destroy(cudaGraph_t graph) { gpu::check(cudaGraphDestroy(graph), "cudaGraphDestroy"); }
+
+// A launch of `parent` as parameters of a node.
+struct ParentNode {
+  ParentNode(int* to, int by, int blocks = kBlocks) : cells(to), amount(by) {
+    params.func = reinterpret_cast<void*>(parent);
+    params.gridDim = dim3(blocks);
+    params.blockDim = dim3(kBlockSize);
+    params.kernelParams = arguments;
+  }
+  ParentNode(const ParentNode&) = delete;
+  ParentNode& operator=(const ParentNode&) = delete;
+  cudaGraphNode_t add(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& after = {}) const {
+    cudaGraphNode_t node = nullptr;
+    gpu::check(cudaGraphAddKernelNode(&node, graph, after.data(), after.size(), &params),
+               "cudaGraphAddKernelNode");
+    return node;
+  }
+
+  int* cells;
+  int amount;
+  void* arguments[2] = {&cells, &amount};
+  cudaKernelNodeParams params{};
+};
+
+cudaGraphNode_t add_square(cudaGraph_t graph, int* cells, const std::vector<cudaGraphNode_t>& after) {
+  cudaKernelNodeParams params{};
+  void* arguments[] = {&cells};
+  params.func = reinterpret_cast<void*>(square);
+  params.gridDim = dim3(kBlocks);
+  params.blockDim = dim3(kBlockSize);
+  params.kernelParams = arguments;
+  cudaGraphNode_t node = nullptr;
+  gpu::check(cudaGraphAddKernelNode(&node, graph, after.data(), after.size(), &params),
+             "cudaGraphAddKernelNode");
+  return node;
+}
+
+// Launches outside of graphs come between.
+void test_captured(gpu::Report& report) {
+  Cells cells, ordered, tree;
+  const Stream stream;
+  cudaGraph_t const graph = capture(stream, [&] {
+    parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), 7);
+    square<<<kBlocks, kBlockSize, 0, stream>>>(cells.data());
+    parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), 2);
+    in_order<<<3, 32, 0, stream>>>(ordered.data());
+    descend<<<1, 1, 0, stream>>>(tree.data(), 4);
+  });
+  cudaGraphExec_t const executable = instantiate(graph);
+  destroy(graph);
+  for (int i = 0; i < replays; ++i) {
+    launch(executable, stream);
+    cells.expect_parent(7);
+    cells.expect_square();
+    cells.expect_parent(2);
+    ordered.expect_in_order(3);
+    tree.expect_descent(4);
+    if (i % 3 != 0) continue;
+    parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), i);
+    cells.expect_parent(i);
+  }
+  cells.compare(report, "captured");
+  ordered.compare(report, "captured, in order");
+  tree.compare(report, "captured, a tree");
+  destroy(executable);
+}
+
+// Streams that part and join again, each with parents.
+void test_forks(gpu::Report& report) {
+  Cells left, right;
+  const Stream first, second;
+  cudaEvent_t forked = nullptr, joined = nullptr;
+  for (cudaEvent_t* event : {&forked, &joined})
+    gpu::check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "cudaEventCreate");
+  cudaGraph_t const graph = capture(first, [&] {
+    parent<<<kBlocks, kBlockSize, 0, first>>>(left.data(), 1);
+    gpu::check(cudaEventRecord(forked, first), "cudaEventRecord");
+    gpu::check(cudaStreamWaitEvent(second, forked, 0), "cudaStreamWaitEvent");
+    parent<<<kBlocks, kBlockSize, 0, second>>>(right.data(), 2);
+    square<<<kBlocks, kBlockSize, 0, second>>>(right.data());
+    parent_forget<<<kBlocks, kBlockSize, 0, first>>>(left.data(), 3);
+    gpu::check(cudaEventRecord(joined, second), "cudaEventRecord");
+    gpu::check(cudaStreamWaitEvent(first, joined, 0), "cudaStreamWaitEvent");
+    square<<<kBlocks, kBlockSize, 0, first>>>(left.data());
+    parent<<<kBlocks, kBlockSize, 0, first>>>(right.data(), 4);
+  });
+  cudaGraphExec_t const executable = instantiate(graph);
+  for (int i = 0; i < replays; ++i) {
+    launch(executable, i % 2 == 0 ? first : second);
+    left.expect_parent(1);
+    left.expect_parent(3);
+    left.expect_square();
+    right.expect_parent(2);
+    right.expect_square();
+    right.expect_parent(4);
+  }
+  left.compare(report, "forks, left");
+  right.compare(report, "forks, right");
+  destroy(executable);
+  destroy(graph);
+  for (cudaEvent_t event : {forked, joined}) gpu::check(cudaEventDestroy(event), "cudaEventDestroy");
+}
+
+// Two parents side by side, with a fill in front of one and a kernel behind both.
+void test_nodes(gpu::Report& report) {
+  Cells left, right;
+  const Stream stream;
+  cudaGraph_t graph = nullptr;
+  gpu::check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+  cudaGraphNode_t fill = nullptr;
+  cudaMemsetParams zero{};
+  zero.dst = right.data();
+  zero.elementSize = 4;
+  zero.width = kThreads;
+  zero.height = 1;
+  gpu::check(cudaGraphAddMemsetNode(&fill, graph, nullptr, 0, &zero), "cudaGraphAddMemsetNode");
+  cudaGraphNode_t const first = ParentNode(left.data(), 3).add(graph);
+  cudaGraphNode_t const second = ParentNode(right.data(), 5).add(graph, {fill});
+  add_square(graph, left.data(), {first, second});
+  add_square(graph, right.data(), {first, second});
+  cudaGraphExec_t const executable = instantiate(graph);
+  for (int i = 0; i < replays; ++i) {
+    if (i == replays / 2) {  // a node that launches nothing
+      zero.value = 0x01010101;
+      zero.elementSize = 1;
+      zero.width = 4 * kThreads;
+      gpu::check(cudaGraphExecMemsetNodeSetParams(executable, fill, &zero),
+                 "cudaGraphExecMemsetNodeSetParams");
+    }
+    launch(executable, stream);
+    left.expect_parent(3);
+    left.expect_square();
+  }
+  right.expect_fill(0x01010101);
+  right.expect_parent(5);
+  right.expect_square();
+  left.compare(report, "nodes, left");
+  right.compare(report, "nodes, right");
+  size_t nodes = 0;
+  gpu::check(cudaGraphGetNodes(graph, nullptr, &nodes), "cudaGraphGetNodes");
+  report.expect(nodes == 5, "the program's graph has %zu nodes instead of 5", nodes);
+  destroy(executable);
+  destroy(graph);
+}
+
+// The same graph twice within another one, and that one changed in place of the first.
+void test_within(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  cudaGraph_t inner = nullptr, outer = nullptr, other = nullptr;
+  gpu::check(cudaGraphCreate(&inner, 0), "cudaGraphCreate");
+  gpu::check(cudaGraphCreate(&outer, 0), "cudaGraphCreate");
+  gpu::check(cudaGraphCreate(&other, 0), "cudaGraphCreate");
+  add_square(inner, cells.data(), {ParentNode(cells.data(), 4).add(inner)});
+  add_square(other, cells.data(), {ParentNode(cells.data(), 9).add(other)});
+  cudaGraphNode_t first = nullptr, second = nullptr;
+  gpu::check(cudaGraphAddChildGraphNode(&first, outer, nullptr, 0, inner), "cudaGraphAddChildGraphNode");
+  gpu::check(cudaGraphAddChildGraphNode(&second, outer, &first, 1, inner), "cudaGraphAddChildGraphNode");
+  ParentNode(cells.data(), 1).add(outer, {second});
+  cudaGraphExec_t const executable = instantiate(outer);
+  int of_first = 4;
+  for (int i = 0; i < replays; ++i) {
+    if (i == replays / 2) {
+      gpu::check(cudaGraphExecChildGraphNodeSetParams(executable, first, other),
+                 "cudaGraphExecChildGraphNodeSetParams");
+      of_first = 9;
+    }
+    launch(executable, stream);
+    for (const int amount : {of_first, 4}) {
+      cells.expect_parent(amount);
+      cells.expect_square();
+    }
+    cells.expect_parent(1);
+  }
+  cells.compare(report, "within a graph");
+  destroy(executable);
+  for (cudaGraph_t graph : {inner, outer, other}) destroy(graph);
+}
+
+// Several executable graphs of one graph and of its clone run at the same time.
+void test_side_by_side(gpu::Report& report) {
+  Cells cells;
+  const Stream streams[4];
+  cudaGraph_t graph = nullptr, clone = nullptr;
+  gpu::check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+  ParentNode(cells.data(), 1).add(graph);
+  gpu::check(cudaGraphClone(&clone, graph), "cudaGraphClone");
+  cudaGraphExec_t const executables[] = {instantiate(graph), instantiate(graph), instantiate(clone),
+                                         instantiate(graph)};
+  destroy(graph);
+  for (int i = 0; i < replays; ++i) {
+    for (int k = 0; k < 4; ++k) launch(executables[k], streams[(k + i) % 4]);
+    for (int k = 0; k < 4; ++k) cells.expect_parent(1);
+  }
+  // They may end while they run.
+  for (cudaGraphExec_t executable : executables) destroy(executable);
+  destroy(clone);
+  cells.compare(report, "side by side");
+}
+
+// Parameters of a node change between launches that nobody waits for; so do the sizes of its grid.
+void test_parameters(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  cudaGraph_t graph = nullptr;
+  gpu::check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+  cudaGraphNode_t const node = ParentNode(cells.data(), 1).add(graph);
+  add_square(graph, cells.data(), {node});
+  cudaGraphExec_t const executable = instantiate(graph);
+  for (int i = 0; i < replays; ++i) {
+    const int blocks = 1 + i * 5 % kMostBlocks;
+    ParentNode changed(cells.data(), i % 5, blocks);
+    if (i % 3 == 0) changed.params.func = reinterpret_cast<void*>(parent_forget);
+    gpu::check(cudaGraphExecKernelNodeSetParams(executable, node, &changed.params),
+               "cudaGraphExecKernelNodeSetParams");
+    const bool is_enabled = i % 7 != 0;
+    gpu::check(cudaGraphNodeSetEnabled(executable, node, is_enabled ? 1 : 0), "cudaGraphNodeSetEnabled");
+    launch(executable, stream);
+    if (is_enabled) cells.expect_parent(i % 5, blocks);
+    cells.expect_square();
+  }
+  cells.compare(report, "parameters");
+  destroy(executable);
+  destroy(graph);
+}
+
+// A graph is captured anew and the executable one updated from it, as programs do for each step.
+void test_updates(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  cudaGraphExec_t executable = nullptr;
+  for (int i = 0; i < replays; ++i) {
+    const int blocks = 1 + i * 3 % kMostBlocks;
+    cudaGraph_t const graph = capture(stream, [&] {
+      parent<<<blocks, kBlockSize, 0, stream>>>(cells.data(), i % 4);
+      square<<<kBlocks, kBlockSize, 0, stream>>>(cells.data());
+    });
+    if (i == 0) executable = instantiate(graph);
+    cudaGraphExecUpdateResultInfo info{};
+    if (i != 0) gpu::check(cudaGraphExecUpdate(executable, graph, &info), "cudaGraphExecUpdate");
+    destroy(graph);
+    launch(executable, stream);
+    cells.expect_parent(i % 4, blocks);
+    cells.expect_square();
+  }
+  cells.compare(report, "updates");
+  destroy(executable);
+}
+
+// A graph of another form cannot be taken over, as natively, and the executable one stays as it is.
+void test_refused(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  cudaGraph_t const graph = capture(stream, [&] {
+    parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), 5);
+    square<<<kBlocks, kBlockSize, 0, stream>>>(cells.data());
+  });
+  cudaGraph_t const other =
+      capture(stream, [&] { square<<<kBlocks, kBlockSize, 0, stream>>>(cells.data()); });
+  cudaGraphExec_t const executable = instantiate(graph);
+  cudaGraphExecUpdateResultInfo info{};
+  const cudaError_t refused = cudaGraphExecUpdate(executable, other, &info);
+  report.expect(refused == cudaErrorGraphExecUpdateFailure, "an update to another form: code %d",
+                static_cast<int>(refused));
+  cudaGetLastError();
+  launch(executable, stream);
+  cells.expect_parent(5);
+  cells.expect_square();
+  cells.compare(report, "after a refused update");
+  destroy(executable);
+  for (cudaGraph_t each : {graph, other}) destroy(each);
+}
+
+// Graphs come and go: their queues are used again.
+void test_many(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  for (int i = 0; i < replays; ++i) {
+    cudaGraph_t const graph =
+        capture(stream, [&] { parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), 1); });
+    cudaGraphExec_t const executable = instantiate(graph);
+    launch(executable, stream);
+    destroy(graph);
+    destroy(executable);
+    cells.expect_parent(1);
+  }
+  cells.compare(report, "graphs that come and go");
+}
+
+struct Test {
+  const char* name;
+  void (*run)(gpu::Report&);
+};
+// Device code may not be loaded while a stream is captured, so the first one captures nothing.
+constexpr Test kTests[] = {
+    {"nodes", test_nodes},     {"captured", test_captured},         {"forks", test_forks},
+    {"within", test_within},   {"side_by_side", test_side_by_side}, {"parameters", test_parameters},
+    {"updates", test_updates}, {"refused", test_refused},           {"many", test_many}};
+
+int main(int argc, char** argv) {
+  gpu::Report report("graphs");
+  if (argc > 1) replays = std::atoi(argv[1]);
+  const std::string which = argc > 2 ? argv[2] : "";
+  for (const Test& test : kTests) {
+    const bool is_meant =
+        which.empty() || which == test.name || (which[0] == '-' && which.substr(1) != test.name);
+    if (is_meant) test.run(report);
+  }
+  return report.finish();
+}
