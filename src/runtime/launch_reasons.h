@@ -27,7 +27,6 @@ namespace klap::runtime {
   X(kGraphEdge, "programmatic edge", "the node begins before another one ends, or lets one begin early")     \
   X(kLaunchesInGraph, "children launched by the device",                                                     \
     "the variant launches kernels itself, which graphs are not known to replay rightly")                     \
-  X(kChainInGraph, "chain in a graph", "promoted chains are not put into graphs")                            \
   X(kSlicesInGraph, "slices in a graph", "the queue has no room for all that the node may record")           \
   X(kNoCurrentContext, "no current context", "the calling thread has no CUDA context")                       \
   X(kUnknownStream, "unknown stream", "the driver does not know the stream")                                 \

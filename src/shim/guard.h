@@ -121,7 +121,7 @@ CUresult at_node(const char* entry_point, CUgraphExec executable, CUgraphNode no
   return forward<Member>(executable, named, args...);
 }
 
-// Those that `work` may do in place of the driver's function, as with in_place().
+// Here `work` may do the call in place of the driver's function, as with in_place().
 template <auto Member, class Work, class... Args>
 requires std::is_invocable_v<Work> CUresult at_node(const char* entry_point, const Work& work,
                                                     CUgraphExec executable, CUgraphNode node, Args... args) {

@@ -56,7 +56,7 @@ std::unordered_map<CUgraphExec, std::shared_ptr<Executable>>& executables() {
   static auto& all = *new std::unordered_map<CUgraphExec, std::shared_ptr<Executable>>;
   return all;
 }
-std::vector<std::shared_ptr<GraphMemory>>& ended() {
+std::vector<std::shared_ptr<GraphMemory>>& memories() {
   static auto& all = *new std::vector<std::shared_ptr<GraphMemory>>;
   return all;
 }
@@ -120,11 +120,11 @@ void leave_graph(CUgraph graph, const LaunchReason& reason) {
 }
 
 // Queues of graphs that have ended go back to the context's other streams.
-void release_ended(uint64_t context_id) {
+void release_unused(uint64_t context_id) {
   std::vector<std::shared_ptr<GraphMemory>> unused;
   {
     const std::lock_guard lock(table_mutex);
-    std::erase_if(ended(), [&](const std::shared_ptr<GraphMemory>& memory) {
+    std::erase_if(memories(), [&](const std::shared_ptr<GraphMemory>& memory) {
       const bool is_unused =
           memory->context_id == context_id && memory->is_unused.load(std::memory_order_acquire);
       if (is_unused) unused.push_back(memory);
@@ -248,7 +248,7 @@ std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphConte
   mark_written(*made);
   keep_in_use(made->copy->graph(), made->memory);
   const std::lock_guard lock(table_mutex);
-  ended().push_back(made->memory);
+  memories().push_back(made->memory);
   return made;
 }
 
@@ -271,7 +271,7 @@ std::optional<CUresult> instantiate_graph(CUgraph graph, unsigned long long flag
     }
     const GraphContext context = current_context();
     const RelaxedCapture relaxed;
-    release_ended(context.id);
+    release_unused(context.id);
     auto made = rewritten_executable(graph, context);
     if (!made) return std::nullopt;
     const CUresult result = instantiate(made->copy->graph());

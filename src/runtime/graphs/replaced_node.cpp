@@ -8,8 +8,10 @@
 #include "runtime/driver.h"
 #include "runtime/graphs/driver_call.h"
 #include "runtime/launch/launch_params.h"
+#include "runtime/launch/promoted_launch.h"
 #include "runtime/launch/queue_room.h"
 #include "runtime/parents/made_for.h"
+#include "runtime/queues/chain_shape.h"
 
 namespace klap::runtime {
 
@@ -26,16 +28,24 @@ Launch launch_of(const CUDA_KERNEL_NODE_PARAMS& params, const GraphContext& cont
           {}};
 }
 
-MaybeReason refuse_variant(const jit::Variant& variant) {
-  if (variant.promoted) return &reasons::kChainInGraph;
-  if (variant.launcher != jit::Launcher::Host || variant.granularity == jit::Granularity::Warp)
-    return &reasons::kLaunchesInGraph;
-  return nullptr;
+bool launches_from_device(const jit::Variant& variant) {
+  if (variant.promoted) return variant.promoted->launches();
+  return variant.launcher != jit::Launcher::Host || variant.granularity == jit::Granularity::Warp;
+}
+
+// Null on success. A chain runs in blocks of its own number, so that the program's grid must be its one
+// block.
+MaybeReason make_chain_room(NodeVariant& variant, const Launch& launch) {
+  const ParentKernel& parent = *variant.parent;
+  const jit::PromotedChain& chain = *parent.variant().promoted;
+  if (!is_launch_of(chain, launch)) return &reasons::kNotTheChainsForm;
+  return variant.queues->make_chain_room(parent.chain(), chain.slot_bytes, parent.pool_bytes());
 }
 
 // Makes room in the variant's queues. A grid that has grown once may go on to grow, so it gets more. Null on
 // success.
 MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_grown) {
+  if (variant.parent->variant().promoted) return make_chain_room(variant, launch);
   Launch larger = launch;
   if (has_grown && launch.grid[0] < (1u << 20)) larger.grid[0] *= 2;
   const auto try_room = [&](const Launch& for_launch) -> MaybeReason {
@@ -74,16 +84,22 @@ MaybeReason prepare(NodeVariant& variant, const Launch& launch, const GraphConte
   return parent.check_block(*variant.prepared, block_threads, launch.shared_bytes);
 }
 
-// The program's parameters with the queues behind them, for the variant. The caller keeps it while it is
-// used.
+// The parameters that the variant has behind the program's: its queues, or its chain.
+std::vector<CUdeviceptr> added_params(const NodeVariant& of) {
+  const jit::Variant& variant = of.parent->variant();
+  if (variant.promoted) return {of.queues->chain(of.parent->chain())};
+  std::vector<CUdeviceptr> queues(variant.queues.size());
+  for (size_t i = 0; i < queues.size(); ++i) queues[i] = queue_of(variant, i, *of.queues);
+  return queues;
+}
+
+// The program's parameters with those behind them, for the variant. The caller keeps it while it is used.
 class VariantParams {
  public:
   VariantParams(const CUDA_KERNEL_NODE_PARAMS& params, const NodeVariant& of, const GraphContext& context)
-      : queues_(of.parent->variant().queues.size()), params_(params) {
-    const jit::Variant& variant = of.parent->variant();
-    for (size_t i = 0; i < queues_.size(); ++i) queues_[i] = queue_of(variant, i, *of.queues);
+      : added_(added_params(of)), params_(params) {
     const Launch launch = launch_of(params, context);
-    if (extended_.extend(variant, launch.params, launch.extra, queues_))
+    if (extended_.extend(of.parent->variant(), launch.params, launch.extra, added_))
       require(CUDA_ERROR_INVALID_VALUE, "taking the parameters of a node");
     extended_.begin_part({{0, 0, 0}, {launch.grid[0], launch.grid[1], launch.grid[2]}});
     params_.func = of.prepared->parent;
@@ -91,16 +107,17 @@ class VariantParams {
     params_.ctx = nullptr;
     params_.kernelParams = extended_.params();
     params_.extra = extended_.extra();
+    if (of.parent->variant().promoted) params_.gridDimX = of.prepared->chain_blocks;
   }
   [[nodiscard]] const CUDA_KERNEL_NODE_PARAMS& params() const { return params_; }
 
  private:
-  std::vector<CUdeviceptr> queues_;
+  std::vector<CUdeviceptr> added_;
   ExtendedParams extended_;
   CUDA_KERNEL_NODE_PARAMS params_;
 };
 
-// Of the consumer of that queue.
+// The parameters of that queue's consumer.
 class ConsumerParams {
  public:
   ConsumerParams(const NodeVariant& of, size_t index)
@@ -125,19 +142,38 @@ class ConsumerParams {
   CUDA_KERNEL_NODE_PARAMS params_{};
 };
 
-// Empties the head that the node uses.
-CUDA_MEMSET_NODE_PARAMS fill_of(const NodeVariant& of, size_t index) {
-  CUDA_MEMSET_NODE_PARAMS fill{};
-  fill.dst = queue_of(of.parent->variant(), index, *of.queues);
-  fill.elementSize = sizeof(unsigned);
-  fill.width = sizeof(KlapCounters) / sizeof(unsigned);
-  fill.height = 1;
-  return fill;
+bool is_run(const NodeVariant& variant, size_t index) { return variant.prepared->consumers[index].grid != 0; }
+
+// Memory that is zero before each replay. Launches in a stream take turns with two heads, or two rings, and
+// each empties those of the other. A node always has the same.
+struct Fill {
+  CUdeviceptr address = 0;
+  uint64_t bytes = 0;
+  size_t consumer = 0;  // behind which one it stands; behind the last node if there is none
+};
+std::vector<Fill> fills_of(const NodeVariant& of) {
+  const jit::Variant& variant = of.parent->variant();
+  std::vector<Fill> fills;
+  if (variant.promoted && variant.promoted->double_buffered) {
+    const CUdeviceptr chain = of.queues->chain(of.parent->chain());
+    for (const auto& [begin, end] : ChainShape::kCounters) fills.push_back({chain + begin, end - begin});
+    const ChainShape shape{variant.promoted->slot_bytes};
+    fills.push_back({chain + shape.ring_offset(false), shape.ring_bytes()});
+  }
+  for (size_t i = 0; i < variant.queues.size(); ++i) {
+    if (is_run(of, i) && variant.queues[i].double_buffered)
+      fills.push_back({queue_of(variant, i, *of.queues), sizeof(KlapCounters), i});
+  }
+  return fills;
 }
 
-bool is_run(const NodeVariant& variant, size_t index) { return variant.prepared->consumers[index].grid != 0; }
-bool needs_fill(const NodeVariant& variant, size_t index) {
-  return is_run(variant, index) && variant.parent->variant().queues[index].double_buffered;
+CUDA_MEMSET_NODE_PARAMS params_of(const Fill& fill) {
+  CUDA_MEMSET_NODE_PARAMS params{};
+  params.dst = fill.address;
+  params.elementSize = sizeof(unsigned);
+  params.width = fill.bytes / sizeof(unsigned);
+  params.height = 1;
+  return params;
 }
 
 std::vector<CUgraphNode> dependents_of(CUgraphNode node) {
@@ -182,8 +218,7 @@ ChosenVariant choose_variant(const Registry::Handle& handle, const CUDA_KERNEL_N
   variant.first = handle.parent;
   variant.parent = variant_for(handle.parent, launch);
   if (variant.parent == nullptr) return {{}, &reasons::kOrderMatters};
-  chosen.left = refuse_variant(variant.parent->variant());
-  if (chosen.left) return chosen;
+  if (launches_from_device(variant.parent->variant())) return {{}, &reasons::kLaunchesInGraph};
   chosen.left = prepare(variant, launch, context, before);
   return chosen;
 }
@@ -214,7 +249,6 @@ ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NO
   const std::vector<CUgraphNode> behind = dependents_of(node);
   const size_t queues = variant_.prepared->consumers.size();
   consumers_.resize(queues);
-  fills_.resize(queues);
   require(cuda.graph_kernel_set_params(node, &parent.params()), "cuGraphKernelNodeSetParams");
   CUgraphNode last = node;
   for (size_t i = 0; i < queues; ++i) {
@@ -224,10 +258,13 @@ ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NO
             "cuGraphAddKernelNode");
     last = consumers_[i];
     copy_priority(node, last);
-    if (!needs_fill(variant_, i)) continue;
-    const CUDA_MEMSET_NODE_PARAMS fill = fill_of(variant_, i);
-    require(cuda.graph_add_memset(&fills_[i], graph, &last, 1, &fill, context.context),
-            "cuGraphAddMemsetNode");
+  }
+  for (const Fill& fill : fills_of(variant_)) {
+    const CUDA_MEMSET_NODE_PARAMS fill_params = params_of(fill);
+    const CUgraphNode behind_node = queues == 0 ? node : consumers_[fill.consumer];
+    require(
+        cuda.graph_add_memset(&fills_.emplace_back(), graph, &behind_node, 1, &fill_params, context.context),
+        "cuGraphAddMemsetNode");
   }
   if (behind.empty() || last == node) return;
   const std::vector<CUgraphNode> from(behind.size(), node), to(behind.size(), last);
@@ -245,11 +282,10 @@ bool ReplacedNode::has_added(CUgraphNode node) const {
 CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
                            const GraphContext& context) {
   const size_t queues = variant.prepared->consumers.size();
-  if (queues != consumers_.size()) return CUDA_ERROR_NOT_SUPPORTED;
+  const std::vector<Fill> fills = fills_of(variant);
+  if (queues != consumers_.size() || fills.size() != fills_.size()) return CUDA_ERROR_NOT_SUPPORTED;
   for (size_t i = 0; i < queues; ++i) {
-    const bool has_nodes =
-        is_run(variant, i) == (consumers_[i] != nullptr) && needs_fill(variant, i) == (fills_[i] != nullptr);
-    if (!has_nodes) return CUDA_ERROR_NOT_SUPPORTED;
+    if (is_run(variant, i) != (consumers_[i] != nullptr)) return CUDA_ERROR_NOT_SUPPORTED;
   }
   const Driver& cuda = *driver();
   const VariantParams parent(params, variant, context);
@@ -258,9 +294,10 @@ CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS
     if (!is_run(variant, i)) continue;
     const ConsumerParams consumer(variant, i);
     result = cuda.exec_set_kernel_v2(executable, consumers_[i], &consumer.params());
-    const CUDA_MEMSET_NODE_PARAMS fill = fill_of(variant, i);
-    if (result == CUDA_SUCCESS && fills_[i] != nullptr)
-      result = cuda.exec_set_memset(executable, fills_[i], &fill, context.context);
+  }
+  for (size_t i = 0; i < fills.size() && result == CUDA_SUCCESS; ++i) {
+    const CUDA_MEMSET_NODE_PARAMS fill = params_of(fills[i]);
+    result = cuda.exec_set_memset(executable, fills_[i], &fill, context.context);
   }
   if (result == CUDA_SUCCESS) variant_ = std::move(variant);
   return result;

@@ -78,8 +78,8 @@ class ReplacedNode {
  private:
   CUgraphNode node_;
   NodeVariant variant_;
-  // By queue, null where there is none.
-  std::vector<CUgraphNode> consumers_, fills_;
+  std::vector<CUgraphNode> consumers_;  // by queue, null where there is none
+  std::vector<CUgraphNode> fills_;
 };
 
 // Why a node of the program's graph must stay as it is, whatever it runs.

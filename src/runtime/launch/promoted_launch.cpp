@@ -11,12 +11,6 @@ namespace klap::runtime {
 
 namespace {
 
-bool is_the_chains(const Launch& launch, const jit::PromotedChain& chain) {
-  constexpr std::array<unsigned, 3> kOneBlock{1, 1, 1};
-  return std::ranges::equal(launch.grid, kOneBlock) && std::ranges::equal(launch.block, chain.block) &&
-         launch.shared_bytes == chain.shared_bytes;
-}
-
 Outcome enqueue_chain(Launch launch, ParentKernel& parent, const PreparedVariant& prepared,
                       CUdeviceptr chain) {
   const bool launches = parent.variant().promoted->launches();
@@ -31,9 +25,15 @@ Outcome enqueue_chain(Launch launch, ParentKernel& parent, const PreparedVariant
 
 }  // namespace
 
+bool is_launch_of(const jit::PromotedChain& chain, const Launch& launch) {
+  constexpr std::array<unsigned, 3> kOneBlock{1, 1, 1};
+  return std::ranges::equal(launch.grid, kOneBlock) && std::ranges::equal(launch.block, chain.block) &&
+         launch.shared_bytes == chain.shared_bytes;
+}
+
 Outcome launch_chain(const Launch& launch, ParentKernel& parent, LaunchContext& context) {
   const jit::PromotedChain& chain = *parent.variant().promoted;
-  if (!is_the_chains(launch, chain)) return leave(reasons::kNotTheChainsForm);
+  if (!is_launch_of(chain, launch)) return leave(reasons::kNotTheChainsForm);
   const auto prepared = parent.prepare(context);
   if (prepared->unusable) return leave(*prepared->unusable);
   if (const MaybeReason reason =

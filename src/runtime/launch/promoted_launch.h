@@ -14,6 +14,9 @@
 
 namespace klap::runtime {
 
+// True if the program launches the chain in the form that it was promoted for.
+bool is_launch_of(const jit::PromotedChain& chain, const Launch& launch);
+
 // The caller holds the context's mutex and has handled everything that concerns all variants alike.
 Outcome launch_chain(const Launch& launch, ParentKernel& parent, LaunchContext& context);
 

@@ -2,9 +2,11 @@
 // alternately, and behind them their rings.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "ptx-patterns/templates/promote/promote.h"
 
@@ -17,6 +19,11 @@ struct ChainShape {
   struct Heads {
     KlapChain first{}, second{};
   };
+
+  // The parts of a head that are zero before a first launch: where they begin and end.
+  static constexpr std::array<std::pair<uint64_t, uint64_t>, 2> kCounters{
+      std::pair{offsetof(KlapChain, first), offsetof(KlapChain, other)},
+      std::pair{offsetof(KlapChain, ahead), sizeof(KlapChain)}};
 
   [[nodiscard]] static constexpr uint64_t head_offset(bool second) {
     return second ? offsetof(Heads, second) : 0;

@@ -57,6 +57,22 @@ __global__ void descend(int* cell, int depth) {
   descend<<<1, 1>>>(cell, depth - 1);
 }
 
+// A chain of one block that launches itself: what one link leaves, the next one needs.
+__global__ void links(int* cells, int link, int all) {
+  cells[threadIdx.x] = (cells[threadIdx.x] * 3 + link) % 1009;
+  if (link + 1 == all) return;
+  __syncthreads();
+  if (threadIdx.x == 0) links<<<1, kBlockSize>>>(cells, link + 1, all);
+}
+// The links pass a value on.
+__global__ void passing(int* cells, int link, int all, int value) {
+  const int next = value * 5 % 1009 + link;
+  if (threadIdx.x == 0) cells[link] += next;
+  if (link + 1 == all) return;
+  __syncthreads();
+  if (threadIdx.x == 0) passing<<<1, kBlockSize>>>(cells, link + 1, all, next);
+}
+
 class Cells {
  public:
   Cells() : buffer_(kMostBlocks * kBlockSize), expected_(kMostBlocks * kBlockSize) {}
@@ -74,6 +90,17 @@ class Cells {
     }
   }
   void expect_descent(int depth) { expected_[0] += (2 << depth) - 1; }
+  void expect_links(int all) {
+    for (int t = 0; t < kBlockSize; ++t) {
+      for (int link = 0; link < all; ++link) expected_[t] = (expected_[t] * 3 + link) % 1009;
+    }
+  }
+  void expect_passing(int all) {
+    for (int link = 0, value = 1; link < all; ++link) {
+      value = value * 5 % 1009 + link;
+      expected_[link] += value;
+    }
+  }
   void compare(gpu::Report& report, const char* what) {
     gpu::wait(what);
     report.expect_equal(what, buffer_.to_host(), expected_);
@@ -186,6 +213,33 @@ void test_captured(gpu::Report& report) {
   ordered.compare(report, "captured, in order");
   tree.compare(report, "captured, a tree");
   destroy(executable);
+}
+
+// Chains, outside of the graph as well.
+void test_chains(gpu::Report& report) {
+  Cells cells, passed;
+  const Stream stream;
+  cudaGraph_t const graph = capture(stream, [&] {
+    links<<<1, kBlockSize, 0, stream>>>(cells.data(), 0, 20);
+    square<<<1, kBlockSize, 0, stream>>>(cells.data());
+    passing<<<1, kBlockSize, 0, stream>>>(passed.data(), 0, 30, 1);
+    links<<<1, kBlockSize, 0, stream>>>(cells.data(), 0, 7);
+  });
+  cudaGraphExec_t const executable = instantiate(graph);
+  for (int i = 0; i < replays; ++i) {
+    launch(executable, stream);
+    cells.expect_links(20);
+    cells.expect_square();
+    cells.expect_links(7);
+    passed.expect_passing(30);
+    if (i % 2 != 0) continue;
+    links<<<1, kBlockSize, 0, stream>>>(cells.data(), 0, 5);
+    cells.expect_links(5);
+  }
+  cells.compare(report, "chains");
+  passed.compare(report, "chains that pass values on");
+  destroy(executable);
+  destroy(graph);
 }
 
 // Streams that part and join again, each with parents.
@@ -415,19 +469,23 @@ struct Test {
   void (*run)(gpu::Report&);
 };
 // Device code may not be loaded while a stream is captured, so the first one captures nothing.
-constexpr Test kTests[] = {
-    {"nodes", test_nodes},     {"captured", test_captured},         {"forks", test_forks},
-    {"within", test_within},   {"side_by_side", test_side_by_side}, {"parameters", test_parameters},
-    {"updates", test_updates}, {"refused", test_refused},           {"many", test_many}};
+constexpr Test kTests[] = {{"nodes", test_nodes},           {"captured", test_captured},
+                           {"chains", test_chains},         {"forks", test_forks},
+                           {"within", test_within},         {"side_by_side", test_side_by_side},
+                           {"parameters", test_parameters}, {"updates", test_updates},
+                           {"refused", test_refused},       {"many", test_many}};
 
 int main(int argc, char** argv) {
   gpu::Report report("graphs");
   if (argc > 1) replays = std::atoi(argv[1]);
   const std::string which = argc > 2 ? argv[2] : "";
+  bool is_known = which.empty();
   for (const Test& test : kTests) {
+    is_known = is_known || which == test.name || which == std::string("-") + test.name;
     const bool is_meant =
         which.empty() || which == test.name || (which[0] == '-' && which.substr(1) != test.name);
     if (is_meant) test.run(report);
   }
+  report.expect(is_known, "there is no test of that name");
   return report.finish();
 }
