@@ -9,6 +9,7 @@ using shim::at_node;
 using shim::before;
 using shim::forward;
 using shim::in_place;
+using shim::instantiate;
 using shim::launch_graph;
 constexpr auto kOnceRewritten = shim::When::OnceRewritten;
 
@@ -16,57 +17,57 @@ extern "C" {
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph,
                                                 CUgraphNode* error_node, char* log, size_t log_bytes) {
-  const auto instantiate = [&] {
+  const auto rewritten = [&] {
     return runtime::instantiate_graph(graph, 0, executable, [&](CUgraph copy) {
       return forward<&Driver::graph_instantiate>(executable, copy, error_node, log, log_bytes);
     });
   };
-  return in_place<&Driver::graph_instantiate, kOnceRewritten>("cuGraphInstantiate", instantiate, executable,
-                                                              graph, error_node, log, log_bytes);
+  return instantiate<&Driver::graph_instantiate>("cuGraphInstantiate", rewritten, executable, graph,
+                                                 error_node, log, log_bytes);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph,
                                                    CUgraphNode* error_node, char* log, size_t log_bytes) {
-  const auto instantiate = [&] {
+  const auto rewritten = [&] {
     return runtime::instantiate_graph(graph, 0, executable, [&](CUgraph copy) {
       return forward<&Driver::graph_instantiate_v2>(executable, copy, error_node, log, log_bytes);
     });
   };
-  return in_place<&Driver::graph_instantiate_v2, kOnceRewritten>(
-      "cuGraphInstantiate_v2", instantiate, executable, graph, error_node, log, log_bytes);
+  return instantiate<&Driver::graph_instantiate_v2>("cuGraphInstantiate_v2", rewritten, executable, graph,
+                                                    error_node, log, log_bytes);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
                                                          unsigned long long flags) {
-  const auto instantiate = [&] {
+  const auto rewritten = [&] {
     return runtime::instantiate_graph(graph, flags, executable, [&](CUgraph copy) {
       return forward<&Driver::graph_instantiate_with_flags>(executable, copy, flags);
     });
   };
-  return in_place<&Driver::graph_instantiate_with_flags, kOnceRewritten>(
-      "cuGraphInstantiateWithFlags", instantiate, executable, graph, flags);
+  return instantiate<&Driver::graph_instantiate_with_flags>("cuGraphInstantiateWithFlags", rewritten,
+                                                            executable, graph, flags);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
                                                           CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
-  const auto instantiate = [&] {
+  const auto rewritten = [&] {
     return runtime::instantiate_graph(graph, params ? params->flags : 0, executable, [&](CUgraph copy) {
       return forward<&Driver::graph_instantiate_with_params>(executable, copy, params);
     });
   };
-  return in_place<&Driver::graph_instantiate_with_params, kOnceRewritten>(
-      "cuGraphInstantiateWithParams", instantiate, executable, graph, params);
+  return instantiate<&Driver::graph_instantiate_with_params>("cuGraphInstantiateWithParams", rewritten,
+                                                             executable, graph, params);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec* executable, CUgraph graph,
                                                                CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
-  const auto instantiate = [&] {
+  const auto rewritten = [&] {
     return runtime::instantiate_graph(graph, params ? params->flags : 0, executable, [&](CUgraph copy) {
       return forward<&Driver::graph_instantiate_with_params_ptsz>(executable, copy, params);
     });
   };
-  return in_place<&Driver::graph_instantiate_with_params_ptsz, kOnceRewritten>(
-      "cuGraphInstantiateWithParams_ptsz", instantiate, executable, graph, params);
+  return instantiate<&Driver::graph_instantiate_with_params_ptsz>("cuGraphInstantiateWithParams_ptsz",
+                                                                  rewritten, executable, graph, params);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream stream) {

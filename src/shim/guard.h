@@ -99,6 +99,19 @@ CUresult launch_in_place(const char* entry_point, const Work& work, CUstream str
   return with_room(entry_point, [&] { return forward_in<Member>(stream, args...); });
 }
 
+// `work` may instantiate the graph in the driver's place. If it does not, the handle may be one that an
+// executable graph of an earlier context had.
+template <auto Member, class Work, class... Args>
+CUresult instantiate(const char* entry_point, const Work& work, CUgraphExec* executable, Args... args) {
+  std::optional<CUresult> result;
+  act<When::OnceRewritten>(entry_point, [&] { result = work(); });
+  if (result) return *result;
+  const CUresult own = with_room(entry_point, [&] { return forward<Member>(executable, args...); });
+  if (own == CUDA_SUCCESS && executable && !runtime::no_graph_rewritten())
+    act<When::OnceRewritten>(entry_point, [&] { runtime::executable_about_to_end(*executable); });
+  return own;
+}
+
 // A launch of a graph takes its turn in the stream.
 template <auto Member, class... Args>
 CUresult launch_graph(const char* entry_point, CUstream stream, CUgraphExec executable, Args... args) {

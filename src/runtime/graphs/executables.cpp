@@ -139,11 +139,37 @@ void release_unused(uint64_t context_id) {
   }
 }
 
-// Copies a graph and replaces its parents. The k-th one may have the queues of the k-th of `before`: launches
-// of one executable graph follow each other. Nothing if no parent was replaced.
+// True if the nodes of the graph run one after another.
+bool is_one_row(CUgraph graph) {
+  size_t first_ones = 0;
+  for (CUgraphNode const node : nodes_of(graph)) {
+    size_t before = 0, behind = 0;
+    const Driver& cuda = *driver();
+    if (cuda.graph_get_dependencies(node, nullptr, &before) != CUDA_SUCCESS ||
+        cuda.graph_get_dependents(node, nullptr, &behind) != CUDA_SUCCESS || before > 1 || behind > 1)
+      return false;
+    if (before == 0 && ++first_ones > 1) return false;
+  }
+  return true;
+}
+
+// The queues that the next node to be replaced may share, null if there are none. `before` is what was
+// replaced in the graph that the executable one was last made from: launches of that one follow each other.
+// Where the nodes do so, too, those of one recursion share their queues.
+const NodeVariant* shared_with(const ParentKernel* parent, const std::vector<ReplacedNode>& replaced,
+                               bool in_one_row, const std::vector<ReplacedNode>& before) {
+  for (const ReplacedNode& node : replaced) {
+    if (in_one_row && node.variant().first.get() == parent && has_large_queues(node.variant()))
+      return &node.variant();
+  }
+  return replaced.size() < before.size() ? &before[replaced.size()].variant() : nullptr;
+}
+
+// Copies a graph and replaces its parents. Nothing if no parent was replaced.
 std::optional<RewrittenCopy> rewrite(CUgraph graph, const GraphContext& context,
                                      const std::vector<ReplacedNode>& before) {
   RewrittenCopy out{std::make_unique<GraphCopy>(graph), {}};
+  const bool in_one_row = is_one_row(graph);
   for (const GraphCopy::Node& node : out.copy->nodes()) {
     if (type_of(node.original) != CU_GRAPH_NODE_TYPE_KERNEL) continue;
     const CUDA_KERNEL_NODE_PARAMS params = params_of(node.original);
@@ -152,9 +178,10 @@ std::optional<RewrittenCopy> rewrite(CUgraph graph, const GraphContext& context,
     MaybeReason left = refuse_node(node.original);
     ChosenVariant chosen;
     if (!left) {
-      const size_t number = out.replaced.size();
+      // A graph within the graph may have nodes side by side.
+      const bool is_in_row = in_one_row && node.in == out.copy->graph();
       chosen = choose_variant(*handle, params, context,
-                              number < before.size() ? &before[number].variant() : nullptr);
+                              shared_with(handle->parent.get(), out.replaced, is_in_row, before));
       left = chosen.left;
     }
     if (left) {

@@ -33,6 +33,11 @@ bool launches_from_device(const jit::Variant& variant) {
   return variant.launcher != jit::Launcher::Host || variant.granularity == jit::Granularity::Warp;
 }
 
+// True if the queues have the same size, however large the grid.
+bool has_one_size(const jit::Variant& variant) {
+  return variant.promoted || variant.queues.front().is_work_queue;
+}
+
 // Null on success. A chain runs in blocks of its own number, so that the program's grid must be its one
 // block.
 MaybeReason make_chain_room(NodeVariant& variant, const Launch& launch) {
@@ -67,7 +72,8 @@ MaybeReason prepare(NodeVariant& variant, const Launch& launch, const GraphConte
   if (threads == 0) return &reasons::kEmptyGrid;
   const DecidingBlock block = parent.deciding(launch.block);
   const bool has_room = before != nullptr && before->parent == variant.parent &&
-                        before->prepared->block == block && threads <= before->threads;
+                        before->prepared->block == block &&
+                        (has_one_size(parent.variant()) || threads <= before->threads);
   if (has_room) {
     variant.queues = before->queues;
     variant.prepared = before->prepared;
@@ -197,6 +203,11 @@ void copy_priority(CUgraphNode from, CUgraphNode to) {
 }
 
 }  // namespace
+
+bool has_large_queues(const NodeVariant& variant) {
+  const jit::Variant& of = variant.parent->variant();
+  return !of.promoted && of.queues.front().is_work_queue;
+}
 
 std::optional<Registry::Handle> parent_of(const CUDA_KERNEL_NODE_PARAMS& params) {
   if (params.func) {

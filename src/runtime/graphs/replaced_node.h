@@ -45,6 +45,9 @@ struct NodeVariant {
   uint64_t threads = 0;
 };
 
+// True for queues of a recursion, which take many megabytes.
+bool has_large_queues(const NodeVariant& variant);
+
 // The rewritten parent that a node runs; nothing if it runs another kernel.
 std::optional<Registry::Handle> parent_of(const CUDA_KERNEL_NODE_PARAMS& params);
 

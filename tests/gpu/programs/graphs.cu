@@ -195,6 +195,7 @@ void test_captured(gpu::Report& report) {
     parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), 2);
     in_order<<<3, 32, 0, stream>>>(ordered.data());
     descend<<<1, 1, 0, stream>>>(tree.data(), 4);
+    descend<<<1, 1, 0, stream>>>(tree.data(), 2);
   });
   cudaGraphExec_t const executable = instantiate(graph);
   destroy(graph);
@@ -205,6 +206,7 @@ void test_captured(gpu::Report& report) {
     cells.expect_parent(2);
     ordered.expect_in_order(3);
     tree.expect_descent(4);
+    tree.expect_descent(2);
     if (i % 3 != 0) continue;
     parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), i);
     cells.expect_parent(i);
@@ -244,7 +246,7 @@ void test_chains(gpu::Report& report) {
 
 // Streams that part and join again, each with parents.
 void test_forks(gpu::Report& report) {
-  Cells left, right;
+  Cells left, right, trees[2];
   const Stream first, second;
   cudaEvent_t forked = nullptr, joined = nullptr;
   for (cudaEvent_t* event : {&forked, &joined})
@@ -255,6 +257,8 @@ void test_forks(gpu::Report& report) {
     gpu::check(cudaStreamWaitEvent(second, forked, 0), "cudaStreamWaitEvent");
     parent<<<kBlocks, kBlockSize, 0, second>>>(right.data(), 2);
     square<<<kBlocks, kBlockSize, 0, second>>>(right.data());
+    descend<<<1, 1, 0, first>>>(trees[0].data(), 5);
+    descend<<<1, 1, 0, second>>>(trees[1].data(), 5);
     parent_forget<<<kBlocks, kBlockSize, 0, first>>>(left.data(), 3);
     gpu::check(cudaEventRecord(joined, second), "cudaEventRecord");
     gpu::check(cudaStreamWaitEvent(first, joined, 0), "cudaStreamWaitEvent");
@@ -270,9 +274,11 @@ void test_forks(gpu::Report& report) {
     right.expect_parent(2);
     right.expect_square();
     right.expect_parent(4);
+    for (Cells& tree : trees) tree.expect_descent(5);
   }
   left.compare(report, "forks, left");
   right.compare(report, "forks, right");
+  for (Cells& tree : trees) tree.compare(report, "forks, a tree");
   destroy(executable);
   destroy(graph);
   for (cudaEvent_t event : {forked, joined}) gpu::check(cudaEventDestroy(event), "cudaEventDestroy");

@@ -9,8 +9,7 @@
 
 #include "emulator/driver/streams/work.h"
 
-// What the program keeps until nothing uses it any more. Graphs, and what is instantiated from them, share
-// it.
+// An object lasts until nothing uses it any more. Graphs, and executable graphs made from them, share it.
 struct CUuserObject_st {
   explicit CUuserObject_st(CUhostFn end, void* of) : destroy(end), data(of) {}
   ~CUuserObject_st() { destroy(data); }
