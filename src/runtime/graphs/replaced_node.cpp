@@ -249,6 +249,8 @@ MaybeReason refuse_node(CUgraphNode node) {
   };
   if (get(CU_LAUNCH_ATTRIBUTE_COOPERATIVE) && value.cooperative != 0) return &reasons::kCooperativeLaunch;
   if (get(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) && value.clusterDim.x != 0) return &reasons::kClusterLaunch;
+  if (get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) && value.memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT)
+    return &reasons::kLaunchAttribute;
   return nullptr;
 }
 
