@@ -215,7 +215,7 @@ const std::vector<Form>& forms() {
        {"executed_queries", "executed_errors", "executed_errors_of_others"}},
       {"blocks that wait for blocks before them, by their number or by a ticket",
        {"turns_by_block", "turns_by_rows", "turns_by_columns", "executed_scans_by_ticket"}},
-      {"blocks that wait for each other", {"blocks_that_meet"}},
+      {"blocks that wait for each other", {"blocks_that_meet", "blocks_that_send"}},
       {"kernels with shared variables of their own", {"executed_overlaid_variables"}},
       {"the older pair of launch calls, in kernels that launch",
        {"executed_older_calls", "executed_older_sizes"}},

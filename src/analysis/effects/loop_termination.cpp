@@ -41,6 +41,24 @@ class Proof {
     enter(loop_.entries[0], PathState{}, true);
     return !failed_ && (open_.empty() || rank_exists());
   }
+
+  // The paths back to the head on which nothing changes that the loop goes by, as lists of blocks.
+  std::set<std::vector<uint32_t>> idle_paths() {
+    failed_ = flow_.has_unknown_branch() || loop_.entries.size() != 1;
+    if (failed_) return {};
+    look_at_writes();
+    enter(loop_.entries[0], PathState{}, true);
+    if (failed_) return {};
+    std::set<std::string_view> steering = decisive_registers();
+    std::erase_if(steering, [&](std::string_view reg) { return !is_carried(reg); });
+    std::set<std::vector<uint32_t>> out;
+    if (steering.empty()) return out;  // no other path changes anything either
+    for (const PathState& path : open_) {
+      if (keeps(path, steering) && changes_nothing(path)) out.insert(path.path);
+    }
+    return out;
+  }
+
   // True if the loop is of a kind, or of a size, that no reading can be shown for.
   [[nodiscard]] bool failed() const { return failed_; }
 
@@ -245,6 +263,11 @@ class Proof {
     return !carried.empty();
   }
 
+  [[nodiscard]] bool is_carried(std::string_view reg) const {
+    return written_in_loop(reg) &&
+           std::ranges::any_of(open_, [&](const PathState& path) { return path.start.contains(reg); });
+  }
+
   [[nodiscard]] bool written_in_loop(std::string_view reg) const {
     const auto& writers = data_.definitions(reg);
     return std::any_of(writers.begin(), writers.end(),
@@ -269,6 +292,72 @@ class Proof {
     return out;
   }
 
+  // ---- paths on which nothing changes ----
+
+  // The registers that branches of the loop, and what its atomics and loads ask for, are computed from.
+  [[nodiscard]] std::set<std::string_view> decisive_registers() const {
+    std::set<std::string_view> out;
+    std::vector<std::string_view> work;
+    const auto reads = [&](uint32_t i) {
+      for (std::string_view reg : registers_of(m_, at(i), data_.names()).read) {
+        if (out.insert(reg).second) work.push_back(reg);
+      }
+    };
+    for_each_instruction(loop_, [&](uint32_t i) {
+      const bool decides = flow_.blocks()[flow_.instructions()[i].block].last == i + 1 && at(i).predicated;
+      if (decides || m_.is(at(i).head, "brx") || m_.is(at(i).head, "ld") || m_.is(at(i).head, "atom"))
+        reads(i);
+    });
+    while (!work.empty()) {
+      const std::string_view reg = work.back();
+      work.pop_back();
+      for (uint32_t writer : data_.definitions(reg)) {
+        if (loop_.contains(flow_.instructions()[writer].block)) reads(writer);
+      }
+    }
+    return out;
+  }
+
+  // True if the registers have their old values at the path's end.
+  bool keeps(const PathState& path, const std::set<std::string_view>& registers) {
+    return std::ranges::all_of(registers, [&](std::string_view reg) {
+      const auto now = path.registers.find(reg);
+      return now == path.registers.end() || now->second == run_.named(fmt::format("{} at the head", reg));
+    });
+  }
+
+  // True if neither the path nor an inner loop on it writes memory, meets other threads, calls, or looks at a
+  // clock.
+  [[nodiscard]] bool changes_nothing(const PathState& path) const {
+    bool none = true;
+    const auto look = [&](uint32_t i) { none = none && !may_change(i); };
+    for (uint32_t b : path.path) {
+      for (uint32_t i = flow_.blocks()[b].first; i < flow_.blocks()[b].last; ++i) look(i);
+      for (uint32_t l : loops_.around(b)) {
+        const Loop& inner = loops_.all()[l];
+        if (inner.entries[0] == loop_.entries[0]) break;
+        if (inner.entries[0] == b) for_each_instruction(inner, look);
+      }
+    }
+    return none;
+  }
+
+  [[nodiscard]] bool may_change(uint32_t i) const {
+    using enum EffectKind;
+    const Statement& s = at(i);
+    for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
+      const bool is_special = m_.text(t).starts_with('%') && !data_.names().is_register(m_.text(t));
+      if (is_special && register_effect(m_.text(t)) == ClockRegister) return true;
+    }
+    if (m_.is(s.head, "st") || m_.is(s.head, "red") || m_.is(s.head, "call")) return true;
+    if (m_.is(s.head, "atom") && (m_.has_modifier(s, ".inc") || m_.has_modifier(s, ".dec"))) return true;
+    if (m_.is(s.head, "atom") && (m_.has_modifier(s, ".add") || m_.has_modifier(s, ".xor")))
+      return s.operands.size() < 3 || m_.compact(s.operands[2]) != "0";
+    return std::ranges::any_of(instruction_effects(m_, s), [](EffectKind kind) {
+      return kind != Atomic && kind != StrongLoad && kind != SharedAccess && kind != Trap && kind != Exit;
+    });
+  }
+
   const Module& m_;
   const ControlFlow& flow_;
   const DataFlow& data_;
@@ -280,6 +369,18 @@ class Proof {
   size_t paths_ = 0, steps_ = 0;
   std::vector<PathState> open_;  // paths around the loop that need a rank
 };
+
+// All ways to read the order of a loop's values. Visit returns whether it wants the next one.
+template <typename Visit>
+void for_each_reading(Visit&& visit) {
+  for (const char letter : {'s', 'u'}) {
+    for (const uint32_t bytes : {4U, 8U}) {
+      for (const bool falls : {true, false}) {
+        if (!visit(RankReading{letter, bytes, falls})) return;
+      }
+    }
+  }
+}
 
 bool loop_observes(const Module& m, const ControlFlow& flow, const Loop& loop) {
   return std::any_of(loop.blocks.begin(), loop.blocks.end(), [&](uint32_t b) {
@@ -295,22 +396,35 @@ bool loop_observes(const Module& m, const ControlFlow& flow, const Loop& loop) {
 bool LoopTermination::ends_by_itself(uint32_t loop) {
   if (shown_[loop]) return *shown_[loop];
   bool shown = false, failed = false;
-  for (const char letter : {'s', 'u'}) {
-    for (const uint32_t bytes : {4U, 8U}) {
-      for (const bool falls : {true, false}) {
-        if (shown || failed) continue;
-        Proof proof(module_, flow_, data_, loops_, loop, {letter, bytes, falls});
-        shown = proof.run();
-        failed = proof.failed();
-      }
-    }
-  }
+  for_each_reading([&](const RankReading& reading) {
+    Proof proof(module_, flow_, data_, loops_, loop, reading);
+    shown = proof.run();
+    failed = proof.failed();
+    return !shown && !failed;
+  });
   for (uint32_t inner = 0; shown && inner < loops_.all().size(); ++inner) {
     const bool inside = loops_.all()[inner].parent == loop;
     if (inside && loop_observes(module_, flow_, loops_.all()[inner])) shown = ends_by_itself(inner);
   }
   shown_[loop] = shown;
   return shown;
+}
+
+const std::set<std::vector<uint32_t>>& LoopTermination::idle_paths(uint32_t loop) {
+  if (idle_[loop]) return *idle_[loop];
+  std::optional<std::set<std::vector<uint32_t>>> idle;
+  for_each_reading([&](const RankReading& reading) {
+    if (!reading.falls) return true;  // a rank only
+    const auto found = Proof(module_, flow_, data_, loops_, loop, reading).idle_paths();
+    if (idle) {
+      std::erase_if(*idle, [&](const auto& path) { return !found.contains(path); });
+    } else {
+      idle = found;
+    }
+    return !idle->empty();
+  });
+  idle_[loop] = std::move(idle);
+  return *idle_[loop];
 }
 
 std::string print_loop_termination(const Module& module, const ControlFlow& flow, const DataFlow& data) {

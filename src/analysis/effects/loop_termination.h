@@ -33,9 +33,17 @@
 // wait for the child of one that has. An example is `while (atomicAdd(&turn, 0) != i); launch;` with a child
 // that passes the turn on. A loop that looks at one place a bounded number of times may be a wait with a
 // time-out. So every strong load and atomic must have an address that the loop computes anew.
+//
+// The same paths also show that some loops do wait:
+//     while (got < n) if (atomicExch(&box[got], 0) != 0) { ...; ++got; }
+// No exit goes by what the atomic returns. But on the way without a message nothing changes that the loop's
+// branches, atomics and loads are computed from, and the path writes no memory. So the next iteration is the
+// same again, until another thread writes what the loop looks at. Such a path is idle. A path that counts
+// its iterations for nothing but a result is idle, too. One whose conditions contradict each other is not.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,11 +58,19 @@ class LoopTermination {
   // The arguments must outlive this object.
   LoopTermination(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data,
                   const LoopParts& loops)
-      : module_(module), flow_(flow), data_(data), loops_(loops), shown_(loops.all().size()) {}
+      : module_(module),
+        flow_(flow),
+        data_(data),
+        loops_(loops),
+        shown_(loops.all().size()),
+        idle_(loops.all().size()) {}
 
   // True if the loop is shown to end by itself, and so are the loops in it that read memory strongly or by
   // atomics. `loop` is an index into all of them.
   bool ends_by_itself(uint32_t loop);
+
+  // The loop's idle paths, each as the blocks from its head on. None are found in loops with too many paths.
+  const std::set<std::vector<uint32_t>>& idle_paths(uint32_t loop);
 
  private:
   const ptx::Module& module_;
@@ -62,6 +78,7 @@ class LoopTermination {
   const DataFlow& data_;
   const LoopParts& loops_;
   std::vector<std::optional<bool>> shown_;
+  std::vector<std::optional<std::set<std::vector<uint32_t>>>> idle_;
 };
 
 // One line for each loop that reads memory strongly or by atomics: "ends by itself" or "unknown".

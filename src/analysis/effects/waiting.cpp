@@ -57,6 +57,28 @@ bool Waiting::polls(uint32_t i) {
   });
 }
 
+// True for a load or an atomic whose result lets a loop around it go an idle path.
+bool Waiting::idles(uint32_t i) {
+  const Statement& s = at(i);
+  const std::string_view space = memory_space(module_, s);
+  if (flow_.has_unknown_branch() || space == ".param" || space == ".const" || space == ".local" ||
+      module_.has_modifier(s, ".nc"))
+    return false;
+  const auto loops = loops_.around(flow_.instructions()[i].block);
+  RegisterSet dependent;  // few loops have idle paths
+  return std::ranges::any_of(loops, [&](uint32_t l) {
+    return std::ranges::any_of(termination_.idle_paths(l), [&](const std::vector<uint32_t>& path) {
+      if (std::ranges::find(path, flow_.instructions()[i].block) == path.end()) return false;
+      if (dependent.empty()) dependent = influenced({i});
+      return std::ranges::any_of(path, [&](uint32_t b) {
+        const Statement& last = at(flow_.blocks()[b].last - 1);
+        return last.predicated && module_.is(last.head, "bra") &&
+               dependent.contains(module_.text(last.predicate));
+      });
+    });
+  });
+}
+
 bool Waiting::watches(uint32_t i) {
   const Statement& s = at(i);
   const std::string_view opcode = module_.text(s.head);
@@ -64,6 +86,7 @@ bool Waiting::watches(uint32_t i) {
   if (opcode == "membar" || opcode == "fence" || opcode == "nanosleep") return true;
   if (is_strong_load(module_, s)) return !ends_by_itself(i);
   if ((opcode == "ld" || opcode == "call") && polls(i)) return true;
+  if ((opcode == "ld" || opcode == "atom") && idles(i)) return true;
   std::vector<uint32_t> sources;
   if (opcode == "atom" && !is_reduction(i)) sources = {i};
   if (opcode == "call") sources = results_of_call(i);

@@ -40,6 +40,7 @@ class Waiting {
   // The first instruction by which a loop of the function may see what other threads do and stay for it. It
   // is a strong load (volatile, relaxed, acquire), or a fence or a sleep in a loop. An atomic counts, too, if
   // its result decides whether a loop around it goes on. So does a call of a function that does such things.
+  // A load or an atomic counts that lets a loop go a path on which nothing changes (loop_termination.h).
   // A compare-and-swap that retries with what it read is not waiting: some thread succeeds every time.
   // Ordinary loads wait where polling.h says so. The text is one sentence with its place; nothing if there is
   // no such instruction.
@@ -61,6 +62,7 @@ class Waiting {
 
  private:
   [[nodiscard]] bool polls(uint32_t instruction);
+  [[nodiscard]] bool idles(uint32_t instruction);
   [[nodiscard]] bool is_of_block(uint32_t instruction) const;
   [[nodiscard]] bool is_reduction(uint32_t atom) const;
   [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;

@@ -200,6 +200,37 @@ TEST(Waiting, TellsARetryFromALock) {
   EXPECT_TRUE(body_waits("O: ld.global.u32 %r2, [%rd2]; I: " + swap + "@%p1 bra I; @%p2 bra O; ret;"));
 }
 
+// Takes messages from a box; a message is taken by `take`, and what `idle` does is done without one.
+std::string messages(const std::string& look, const std::string& take, const std::string& idle = "") {
+  return "mov.u32 %r4, 0; mov.u32 %r7, 0; L: mul.wide.s32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; " + look +
+         " setp.eq.s32 %p1, %r2, 0; @%p1 bra I; " + take + " bra J; I: " + idle +
+         " J: setp.lt.s32 %p2, %r4, %r3; @%p2 bra L; st.global.u32 [%rd2], %r7; ret;";
+}
+
+TEST(Waiting, SeesALoopThatStaysAsItIsWithoutAMessage) {
+  const std::string take = "st.global.u32 [%rd2], %r2; add.s32 %r4, %r4, 1;",
+                    exchange = "atom.global.exch.b32 %r2, [%rd4], 0;";
+  for (const std::string& look :
+       {exchange, std::string("atom.global.add.u32 %r2, [%rd4], 0;"),
+        std::string("atom.global.cas.b32 %r2, [%rd4], 1, 0;"), std::string("ld.global.cg.u32 %r2, [%rd4];"),
+        std::string("ld.u32 %r2, [%rd4];")})
+    EXPECT_TRUE(body_waits(messages(look, take))) << look;
+  // Counting the attempts changes nothing, unless the loop goes by them.
+  EXPECT_TRUE(body_waits(messages(exchange, take, "add.s32 %r7, %r7, 1;")));
+  EXPECT_FALSE(body_waits(messages(exchange, take, "add.s32 %r4, %r4, 1;")));
+  EXPECT_FALSE(body_waits(messages(exchange, take, "add.s32 %r3, %r3, -1;")));
+  EXPECT_FALSE(body_waits(messages(exchange, take, "st.global.u32 [%rd4], %r1;")));
+  // A ticket is another one every time, and memory that nobody writes is no box.
+  EXPECT_FALSE(body_waits(messages("atom.global.add.u32 %r2, [%rd4], 1;", take)));
+  EXPECT_FALSE(body_waits(messages("ld.global.nc.u32 %r2, [%rd4];", take)));
+  // Both ways move on, or the idle way cannot be gone.
+  EXPECT_FALSE(body_waits(messages(exchange, take,
+                                   "setp.lt.s32 %p3, %r7, 9; @%p3 bra K; add.s32 %r4, %r4, 1; bra J; "
+                                   "K: add.s32 %r4, %r4, 2;")));
+  EXPECT_FALSE(body_waits(messages("ld.global.u32 %r2, [%rd4];", take,
+                                   "setp.lt.s32 %p3, %r4, %r3; @!%p3 bra J; add.s32 %r4, %r4, 1;")));
+}
+
 TEST(Waiting, SeesCalledFunctions) {
   const auto calling = [](const std::string& callee, const std::string& body) {
     const std::string text = kernel_text(body);

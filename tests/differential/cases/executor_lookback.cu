@@ -7,6 +7,7 @@
 #include "case.h"
 
 constexpr int kTile = 8, kTiles = 12, kScans = 6;
+constexpr int kMessages = 6;
 KLAP_SHARED static constexpr int scanned_value(int i) { return (i * 7) % 13 + 1; }
 
 #ifdef __CUDACC__
@@ -90,6 +91,24 @@ __global__ void meet_other(volatile int* cells) {
   }
 }
 extern "C" __global__ void pairs_meet(int* cells) { meet_other<<<2, 32>>>(cells + 2 * threadIdx.x); }
+
+// The first block takes messages that the second one sends. What it counts tells it how many are left.
+__global__ void send_and_take(int* box, int* taken) {
+  if (blockIdx.x == 1) {
+    for (int i = 0; i < kMessages; ++i) atomicExch(box + i, i + 5);
+    return;
+  }
+  for (int got = 0; got < kMessages;) {
+    const int message = atomicExch(box + got, 0);
+    if (message != 0) {
+      taken[got] = 2 * message;
+      ++got;
+    }
+  }
+}
+extern "C" __global__ void pairs_send(int* boxes, int* taken) {
+  send_and_take<<<2, 1>>>(boxes + kMessages * threadIdx.x, taken + kMessages * threadIdx.x);
+}
 
 // Two kernels whose shared variables lie over each other, each with several of other sizes.
 __global__ void turn_around(int* values) {
@@ -213,6 +232,16 @@ KLAP_CASE(blocks_that_meet, "blocks that wait for each other run one after anoth
   const auto cells = c.buffer("cells", std::vector<int>(4), std::vector<int>(4, 1));
   c.launch("pairs_meet", {1, 1, 1}, {2, 1, 1}, c.address(cells));
   c.left("pairs_meet", "child-waits");
+}
+
+KLAP_CASE(blocks_that_send, "a block waits for messages of one that runs after it") {
+  constexpr int kPairs = 3;
+  std::vector<int> taken;
+  for (int i = 0; i < kPairs * kMessages; ++i) taken.push_back(2 * (i % kMessages + 5));
+  const auto boxes = c.buffer("boxes", std::vector<int>(taken.size()), std::vector<int>(taken.size()));
+  const auto of_taken = c.buffer("taken", std::vector<int>(taken.size()), taken);
+  c.launch("pairs_send", {1, 1, 1}, {kPairs, 1, 1}, c.address(boxes), c.address(of_taken));
+  c.left("pairs_send", "child-waits");
 }
 
 KLAP_CASE(executed_overlaid_variables, "variables of different kernels overlap in one block") {
