@@ -294,7 +294,8 @@ class Proof {
 
   // ---- paths on which nothing changes ----
 
-  // The registers that branches of the loop, and what its atomics and loads ask for, are computed from.
+  // The registers that branches of the loop, and what its atomics and loads ask for, are computed from. How
+  // often an inner loop runs makes no difference, as what it may change counts as changed.
   [[nodiscard]] std::set<std::string_view> decisive_registers() const {
     std::set<std::string_view> out;
     std::vector<std::string_view> work;
@@ -304,7 +305,9 @@ class Proof {
       }
     };
     for_each_instruction(loop_, [&](uint32_t i) {
-      const bool decides = flow_.blocks()[flow_.instructions()[i].block].last == i + 1 && at(i).predicated;
+      const uint32_t block = flow_.instructions()[i].block;
+      if (loops_.all()[loops_.around(block)[0]].entries[0] != loop_.entries[0]) return;
+      const bool decides = flow_.blocks()[block].last == i + 1 && at(i).predicated;
       if (decides || m_.is(at(i).head, "brx") || m_.is(at(i).head, "ld") || m_.is(at(i).head, "atom"))
         reads(i);
     });
@@ -322,7 +325,9 @@ class Proof {
   bool keeps(const PathState& path, const std::set<std::string_view>& registers) {
     return std::ranges::all_of(registers, [&](std::string_view reg) {
       const auto now = path.registers.find(reg);
-      return now == path.registers.end() || now->second == run_.named(fmt::format("{} at the head", reg));
+      if (now == path.registers.end()) return true;
+      const Value old = run_.named(fmt::format("{} at the head", reg));
+      return path.order.is_at_most(now->second, old) && path.order.is_at_most(old, now->second);
     });
   }
 

@@ -218,6 +218,12 @@ TEST(Waiting, SeesALoopThatStaysAsItIsWithoutAMessage) {
   // Counting the attempts changes nothing, unless the loop goes by them.
   EXPECT_TRUE(body_waits(messages(exchange, take, "add.s32 %r7, %r7, 1;")));
   EXPECT_FALSE(body_waits(messages(exchange, take, "add.s32 %r4, %r4, 1;")));
+  // Nor does waiting a little longer each time, or writing again what is known to be there.
+  EXPECT_TRUE(body_waits(messages(exchange, take,
+                                  "mov.u32 %r8, 0; K: add.s32 %r8, %r8, 1; "
+                                  "setp.lt.s32 %p3, %r8, %r9; @%p3 bra K; shl.b32 %r9, %r9, 1;")));
+  EXPECT_TRUE(
+      body_waits(messages("setp.ne.s32 %p3, %r4, 2; @%p3 bra K; mov.u32 %r4, 2; K: " + exchange, take)));
   EXPECT_FALSE(body_waits(messages(exchange, take, "add.s32 %r3, %r3, -1;")));
   EXPECT_FALSE(body_waits(messages(exchange, take, "st.global.u32 [%rd4], %r1;")));
   // A ticket is another one every time, and memory that nobody writes is no box.
