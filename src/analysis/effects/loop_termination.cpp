@@ -19,6 +19,8 @@ using Value = ValueOrder::Value;
 
 // Beyond these a loop counts as not shown, so that the analysis stays cheap.
 constexpr size_t kMostPaths = 256, kMostSteps = 50000;
+// Every loop that loads is looked at for idle paths, so these take less.
+constexpr size_t kMostIdleSteps = 10000;
 
 bool observes(const Module& m, const Statement& s) { return is_strong_load(m, s) || m.is(s.head, "atom"); }
 
@@ -46,6 +48,7 @@ class Proof {
   std::set<std::vector<uint32_t>> idle_paths() {
     failed_ = flow_.has_unknown_branch() || loop_.entries.size() != 1;
     if (failed_) return {};
+    only_idle_ = true;
     look_at_writes();
     enter(loop_.entries[0], PathState{}, true);
     if (failed_) return {};
@@ -54,7 +57,7 @@ class Proof {
     std::set<std::vector<uint32_t>> out;
     if (steering.empty()) return out;  // no other path changes anything either
     for (const PathState& path : open_) {
-      if (keeps(path, steering) && changes_nothing(path)) out.insert(path.path);
+      if (keeps(path, steering)) out.insert(path.path);
     }
     return out;
   }
@@ -131,7 +134,9 @@ class Proof {
       const Loop& inner = loops_.all()[l];
       if (inner.entries.size() != 1) failed_ = true;
       if (inner.entries[0] == loop_.entries[0]) break;  // the loop itself
-      if (inner.entries[0] == block) forget(inner, state);
+      if (inner.entries[0] != block) continue;
+      if (only_idle_ && any_may_change(inner)) return;
+      forget(inner, state);
     }
     step(flow_.blocks()[block].first, std::move(state));
   }
@@ -151,13 +156,14 @@ class Proof {
 
   void step(uint32_t i, PathState state) {
     for (;; ++i) {
-      if (failed_ || ++steps_ > kMostSteps) {
+      if (failed_ || ++steps_ > (only_idle_ ? kMostIdleSteps : kMostSteps)) {
         failed_ = true;
         return;
       }
       const uint32_t block = flow_.instructions()[i].block;
       const bool last = i + 1 == flow_.blocks()[block].last;
       const Statement& s = at(i);
+      if (only_idle_ && may_change(i)) return;
       if (!s.predicated && m_.is(s.head, "atom")) {
         atomic(i, last, std::move(state));
         return;
@@ -331,22 +337,7 @@ class Proof {
     });
   }
 
-  // True if neither the path nor an inner loop on it writes memory, meets other threads, calls, or looks at a
-  // clock.
-  [[nodiscard]] bool changes_nothing(const PathState& path) const {
-    bool none = true;
-    const auto look = [&](uint32_t i) { none = none && !may_change(i); };
-    for (uint32_t b : path.path) {
-      for (uint32_t i = flow_.blocks()[b].first; i < flow_.blocks()[b].last; ++i) look(i);
-      for (uint32_t l : loops_.around(b)) {
-        const Loop& inner = loops_.all()[l];
-        if (inner.entries[0] == loop_.entries[0]) break;
-        if (inner.entries[0] == b) for_each_instruction(inner, look);
-      }
-    }
-    return none;
-  }
-
+  // True if an instruction writes memory, meets other threads, calls, or looks at a clock.
   [[nodiscard]] bool may_change(uint32_t i) const {
     using enum EffectKind;
     const Statement& s = at(i);
@@ -363,6 +354,12 @@ class Proof {
     });
   }
 
+  [[nodiscard]] bool any_may_change(const Loop& inner) const {
+    bool any = false;
+    for_each_instruction(inner, [&](uint32_t i) { any = any || may_change(i); });
+    return any;
+  }
+
   const Module& m_;
   const ControlFlow& flow_;
   const DataFlow& data_;
@@ -371,6 +368,7 @@ class Proof {
   const RankReading reading_;
   PathRun run_;
   bool one_direction_ = false, failed_ = false;
+  bool only_idle_ = false;  // paths on which an instruction may change something are not looked at
   size_t paths_ = 0, steps_ = 0;
   std::vector<PathState> open_;  // paths around the loop that need a rank
 };
