@@ -70,7 +70,8 @@ namespace klap::runtime {
   X(kBothParameterForms, "both parameter forms", "parameters were given both as an array and as a buffer")   \
   X(kParametersMissing, "parameters missing", "fewer parameters were given than the parent has")             \
   X(kUnknownLaunchOption, "unknown launch option", "the launch has an extra option that is not known")       \
-  X(kVariantDoesNotLaunch, "variant does not launch", "the driver refused the variant")
+  X(kVariantDoesNotLaunch, "variant does not launch", "the driver refused the variant")                      \
+  X(kContextFailed, "context failed", "an earlier kernel ended with an error, which every call returns")
 
 struct LaunchReason {
   const char* name;

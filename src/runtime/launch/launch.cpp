@@ -113,11 +113,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
                       bool is_first) {
   TimedLaunch timed(parent.name(), launch.stream, is_first);
   const CUresult parent_result = launch_variant(launch, prepared.parent, params.params(), params.extra());
-  if (parent_result != CUDA_SUCCESS && is_first) {
-    parent.warn_once(std::string("the variant does not launch, the original runs (") +
-                     error_name(parent_result) + ")");
-    return leave(reasons::kVariantDoesNotLaunch);
-  }
+  if (parent_result != CUDA_SUCCESS && is_first) return leave_refused(parent, parent_result);
   if (parent_result != CUDA_SUCCESS) {
     // This kernel has launched before in these blocks, so the context has failed.
     report_failed_launch(parent, "the rest of its grid cannot be launched", parent_result);

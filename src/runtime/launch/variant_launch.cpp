@@ -29,17 +29,45 @@ CUresult launch_variant(const Launch& launch, CUfunction function, void** params
   return driver()->launch_kernel_ex(&config, function, params, extra);
 }
 
+namespace {
+
+// Errors that an earlier kernel left in the context: every call returns them from then on.
+bool is_of_context(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Outcome leave_refused(ParentKernel& parent, CUresult result) {
+  if (is_of_context(result)) return leave(reasons::kContextFailed);
+  parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
+                   ")");
+  return leave(reasons::kVariantDoesNotLaunch);
+}
+
 Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
                      void** extra) {
   const Operation operation(launch.stream);
   CountedLaunch counted(parent.name());
   TimedLaunch timed(parent.name(), launch.stream);
   const CUresult result = launch_variant(launch, function, params, extra);
-  if (result != CUDA_SUCCESS) {
-    parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
-                     ")");
-    return leave(reasons::kVariantDoesNotLaunch);
-  }
+  if (result != CUDA_SUCCESS) return leave_refused(parent, result);
   timed.parent_enqueued();
   timed.complete();
   counted.complete();

@@ -23,6 +23,10 @@ inline Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason
 // Launches `function` with `launch`'s grid, block, stream and attributes.
 CUresult launch_variant(const Launch& launch, CUfunction function, void** params, void** extra);
 
+// The outcome where the driver has refused to launch a variant: the original is to run. If an earlier kernel
+// has ended the context with an error, the original's launch returns that error.
+Outcome leave_refused(ParentKernel& parent, CUresult result);
+
 // Launches a variant that nothing is enqueued behind. If it does not launch, the original is to run.
 Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
                      void** extra);

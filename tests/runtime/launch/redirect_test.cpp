@@ -154,6 +154,13 @@ TEST_F(RedirectTest, EndsAStreamThatIsCaptured) {
   EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(launch.stream, &graph));
 }
 
+// The original's launch returns the same error, and nothing is wrong with the variant.
+TEST_F(RedirectTest, AContextThatHasFailedIsNoFaultOfTheVariant) {
+  expect_redirected(launch_of(parent_));
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_parent=700", 1);
+  expect_left(launch_of(parent_), "context failed");
+}
+
 TEST_F(RedirectTest, VariantThatDoesNotLaunchGivesWayToTheOriginal) {
   setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_parent=701@1", 1);
   forget_calls();
