@@ -216,6 +216,7 @@ const std::vector<Form>& forms() {
       {"blocks that wait for blocks before them, by their number or by a ticket",
        {"turns_by_block", "turns_by_rows", "turns_by_columns", "executed_scans_by_ticket"}},
       {"blocks that wait for each other", {"blocks_that_meet", "blocks_that_send"}},
+      {"blocks of which the last one adds up what all have left", {"sums_with_last_block"}},
       {"kernels with shared variables of their own", {"executed_overlaid_variables"}},
       {"the older pair of launch calls, in kernels that launch",
        {"executed_older_calls", "executed_older_sizes"}},

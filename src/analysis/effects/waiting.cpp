@@ -79,12 +79,56 @@ bool Waiting::idles(uint32_t i) {
   });
 }
 
+// True for a loop of which no branch goes by what memory, other threads or a clock say. So nobody decides how
+// often it goes round, and it cannot stay for anybody. It may still go by values from before the loop.
+bool Waiting::is_counted(const Loop& loop) const {
+  using enum EffectKind;
+  std::vector<uint32_t> loads, guarded;
+  for (const uint32_t b : loop.blocks) {
+    for (uint32_t i = flow_.blocks()[b].first; i < flow_.blocks()[b].last; ++i) {
+      const Statement& s = at(i);
+      const auto is_harmless = [](EffectKind kind) { return kind == StrongLoad || kind == SharedAccess; };
+      if (module_.is(s.head, "call") || module_.is(s.head, "brx") ||
+          !std::ranges::all_of(instruction_effects(module_, s), is_harmless))
+        return false;
+      for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
+        const std::string_view name = module_.text(t);
+        if (name.starts_with('%') && !data_.names().is_register(name) &&
+            register_effect(name) == ClockRegister)
+          return false;
+      }
+      const std::string_view space = memory_space(module_, s);
+      if (module_.is(s.head, "ld") && space != ".param" && space != ".const") loads.push_back(i);
+      if (s.predicated) guarded.push_back(i);
+    }
+  }
+  const RegisterSet dependent = influenced(loads);
+  return std::ranges::none_of(guarded,
+                              [&](uint32_t i) { return dependent.contains(module_.text(at(i).predicate)); });
+}
+
+// True for a load that has another address in each iteration of a counted loop. Loops around that one are
+// shown to end by themselves: one that looks at the same row again and again may wait with a limit.
+bool Waiting::reads_a_row(uint32_t i) {
+  const auto loops = loops_.around(flow_.instructions()[i].block);
+  if (flow_.has_unknown_branch() || loops.empty()) return false;
+  const uint32_t innermost = loops.front();
+  const Loop& loop = loops_.all()[innermost];
+  const auto address = parse_address(module_, at(i).operands.back());
+  const auto& writers = data_.definitions(address ? address->base : std::string_view());
+  const bool moves =
+      std::ranges::any_of(writers, [&](uint32_t w) { return loop.contains(flow_.instructions()[w].block); });
+  return moves && is_counted(loop) && std::ranges::all_of(loops, [&](uint32_t l) {
+           return l == innermost || termination_.ends_by_itself(l);
+         });
+}
+
 bool Waiting::watches(uint32_t i) {
   const Statement& s = at(i);
   const std::string_view opcode = module_.text(s.head);
   if (is_of_block(i)) return false;
   if (opcode == "membar" || opcode == "fence" || opcode == "nanosleep") return true;
-  if (is_strong_load(module_, s)) return !ends_by_itself(i);
+  if (is_strong_load(module_, s)) return !ends_by_itself(i) && !reads_a_row(i);
   if ((opcode == "ld" || opcode == "call") && polls(i)) return true;
   if ((opcode == "ld" || opcode == "atom") && idles(i)) return true;
   std::vector<uint32_t> sources;

@@ -41,6 +41,8 @@ class Waiting {
   // is a strong load (volatile, relaxed, acquire), or a fence or a sleep in a loop. An atomic counts, too, if
   // its result decides whether a loop around it goes on. So does a call of a function that does such things.
   // A load or an atomic counts that lets a loop go a path on which nothing changes (loop_termination.h).
+  // A strong load does not wait that reads a row of places, one in each iteration of a counted loop: sums of
+  // what other blocks have left are often written so.
   // A compare-and-swap that retries with what it read is not waiting: some thread succeeds every time.
   // Ordinary loads wait where polling.h says so. The text is one sentence with its place; nothing if there is
   // no such instruction.
@@ -63,6 +65,8 @@ class Waiting {
  private:
   [[nodiscard]] bool polls(uint32_t instruction);
   [[nodiscard]] bool idles(uint32_t instruction);
+  [[nodiscard]] bool reads_a_row(uint32_t load);
+  [[nodiscard]] bool is_counted(const Loop& loop) const;
   [[nodiscard]] bool is_of_block(uint32_t instruction) const;
   [[nodiscard]] bool is_reduction(uint32_t atom) const;
   [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;

@@ -237,6 +237,28 @@ TEST(Waiting, SeesALoopThatStaysAsItIsWithoutAMessage) {
                                    "setp.lt.s32 %p3, %r4, %r3; @!%p3 bra J; add.s32 %r4, %r4, 1;")));
 }
 
+TEST(Waiting, ReadsARowOfPlacesInACountedLoop) {
+  const auto row = [](const std::string& work, const std::string& behind = "") {
+    return "L: " + work + " add.u64 %rd4, %rd4, 4; add.s32 %r4, %r4, -4; " + behind +
+           " setp.ne.s32 %p1, %r4, 0; @%p1 bra L; st.global.u32 [%rd2], %r1; ret;";
+  };
+  const std::string load = "ld.volatile.global.u32 %r2, [%rd4]; add.s32 %r1, %r1, %r2;";
+  EXPECT_FALSE(body_waits(row(load)));
+  // What decides how often the loop goes round comes from memory, another lane, or a clock.
+  EXPECT_TRUE(body_waits(row("ld.volatile.global.u32 %r4, [%rd4];")));
+  EXPECT_TRUE(body_waits(row(load, "setp.eq.s32 %p2, %r2, 7; @%p2 bra J;") + " J: ret;"));
+  EXPECT_TRUE(body_waits(row(load, "setp.eq.s32 %p2, %r2, 0; @%p2 add.s32 %r4, %r4, 4;")));
+  EXPECT_TRUE(body_waits(row(load, "setp.eq.s32 %p2, %r2, 0; selp.b32 %r4, 8, %r4, %p2;")));
+  EXPECT_TRUE(body_waits(row(load, "shfl.sync.idx.b32 %r4, %r2, 0, 31, -1;")));
+  EXPECT_TRUE(body_waits(row(load, "mov.u32 %r4, %clock;")));
+  EXPECT_TRUE(body_waits(row(load, "st.local.u32 [%rd3], %r2; ld.local.u32 %r4, [%rd3];")));
+  // One place again and again may be a wait with a limit; so may a row again and again.
+  EXPECT_TRUE(body_waits("L: " + load + " add.s32 %r4, %r4, -4; setp.ne.s32 %p1, %r4, 0; @%p1 bra L; ret;"));
+  EXPECT_TRUE(body_waits("K: mov.u64 %rd4, %rd2; mov.u32 %r4, %r3; L: " + load +
+                         " add.u64 %rd4, %rd4, 4; add.s32 %r4, %r4, -4; setp.ne.s32 %p1, %r4, 0; @%p1 bra L; "
+                         "add.s32 %r5, %r5, -4; setp.ne.s32 %p2, %r5, 0; @%p2 bra K; ret;"));
+}
+
 TEST(Waiting, SeesCalledFunctions) {
   const auto calling = [](const std::string& callee, const std::string& body) {
     const std::string text = kernel_text(body);

@@ -110,6 +110,35 @@ extern "C" __global__ void pairs_send(int* boxes, int* taken) {
   send_and_take<<<2, 1>>>(boxes + kMessages * threadIdx.x, taken + kMessages * threadIdx.x);
 }
 
+// A sum of one kernel, as NVIDIA's guide writes it: the last block adds up what the others have left.
+__global__ void sum_with_last(const int* values, int count, volatile int* parts, unsigned* left, int* sum) {
+  __shared__ int of_block;
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) of_block = 0;
+  __syncthreads();
+  int own = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+    own += values[i];
+  atomicAdd(&of_block, own);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = of_block;
+    __threadfence();
+    is_last = atomicInc(left, gridDim.x) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!is_last || threadIdx.x != 0) return;
+  int all = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) all += parts[b];
+  *sum = all;
+  *left = 0;
+}
+extern "C" __global__ void sums_with_last(const int* values, int* parts, unsigned* left, int* sums) {
+  const int i = threadIdx.x;
+  sum_with_last<<<kTiles, kTile>>>(values + i * kTile * kTiles, kTile * kTiles, parts + i * kTiles, left + i,
+                                   sums + i);
+}
+
 // Two kernels whose shared variables lie over each other, each with several of other sizes.
 __global__ void turn_around(int* values) {
   __shared__ char places[64];
@@ -242,6 +271,23 @@ KLAP_CASE(blocks_that_send, "a block waits for messages of one that runs after i
   const auto of_taken = c.buffer("taken", std::vector<int>(taken.size()), taken);
   c.launch("pairs_send", {1, 1, 1}, {kPairs, 1, 1}, c.address(boxes), c.address(of_taken));
   c.left("pairs_send", "child-waits");
+}
+
+KLAP_CASE(sums_with_last_block, "the last block adds up before the others have left their parts") {
+  std::vector<int> values, parts(kScans * kTiles), sums(kScans);
+  for (int i = 0; i < kScans * kTile * kTiles; ++i) {
+    values.push_back(i * 7 % 101);
+    parts[i / kTile] += values.back();
+    sums[i / (kTile * kTiles)] += values.back();
+  }
+  const auto of_values = c.buffer("values", values, values);
+  const auto of_parts = c.buffer("parts", std::vector<int>(parts.size()), parts);
+  const auto left = c.buffer("left", std::vector<int>(kScans), std::vector<int>(kScans));
+  const auto of_sums = c.buffer("sums", std::vector<int>(kScans), sums);
+  for (int i = 0; i < 2; ++i) {
+    c.launch("sums_with_last", {1, 1, 1}, {kScans, 1, 1}, c.address(of_values), c.address(of_parts),
+             c.address(left), c.address(of_sums));
+  }
 }
 
 KLAP_CASE(executed_overlaid_variables, "variables of different kernels overlap in one block") {
