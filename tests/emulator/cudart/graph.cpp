@@ -83,6 +83,10 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
   return drive([&](const Driver& cu) { return cu.graph_add_child(node, graph, after, count, child); });
 }
 
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* graph) {
+  return drive([&](const Driver& cu) { return cu.graph_child_get_graph(node, graph); });
+}
+
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* params) {
   return with_params(*params, [&](const Driver& cu, const CUDA_KERNEL_NODE_PARAMS& of_driver) {

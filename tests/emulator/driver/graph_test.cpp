@@ -244,5 +244,65 @@ TEST_F(GraphTest, HoldsGraphs) {
   OK(cuGraphDestroy(copy));
 }
 
+TEST_F(GraphTest, ChangesNodesOfGraphsWithin) {
+  CUgraph inner = nullptr, middle = nullptr, outer = nullptr;
+  for (CUgraph* graph : {&inner, &middle, &outer}) OK(cuGraphCreate(graph, 0));
+  CUgraphNode const not_within = kernel_node(inner, {}, 3);
+  CUgraphNode in_middle = nullptr, in_outer = nullptr;
+  OK(cuGraphAddChildGraphNode(&in_middle, middle, nullptr, 0, inner));
+  OK(cuGraphAddChildGraphNode(&in_outer, outer, nullptr, 0, middle));
+  const auto within = [](CUgraphNode node) {
+    CUgraph graph = nullptr;
+    EXPECT_RESULT(CUDA_SUCCESS, cuGraphChildGraphNodeGetGraph(node, &graph));
+    return nodes_of(graph).at(0);
+  };
+  CUgraphNode const node = within(within(in_outer));
+  CUgraphExec first = nullptr, second = nullptr;
+  for (CUgraphExec* each : {&first, &second}) OK(cuGraphInstantiate(each, outer, 0));
+  const auto launch = [&](CUgraphExec executable) {
+    OK(cuGraphLaunch(executable, stream));
+    OK(cuStreamSynchronize(stream));
+  };
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  OK(cuGraphKernelNodeGetParams(node, &parameters));
+  int n = 3, factor = 10;
+  void* arguments[] = {&data, &n, &factor};
+  parameters.kernelParams = arguments;
+  OK(cuGraphExecKernelNodeSetParams(first, node, &parameters));
+  EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuGraphExecKernelNodeSetParams(first, not_within, &parameters));
+  EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetEnabled(first, not_within, 0));
+  launch(first);
+  EXPECT_THAT(host_array(data, 3), ElementsAre(10, 20, 30));
+  launch(second);
+  EXPECT_THAT(host_array(data, 3), ElementsAre(30, 60, 90));
+
+  // After an update from another graph, the nodes are those of the first one.
+  CUgraph other = nullptr;
+  OK(cuGraphClone(&other, outer));
+  CUgraphExecUpdateResultInfo info{};
+  OK(cuGraphExecUpdate(first, other, &info));
+  OK(cuGraphNodeSetEnabled(first, node, 0));
+  launch(first);
+  EXPECT_THAT(host_array(data, 3), ElementsAre(30, 60, 90));
+
+  kernel_node(middle, {in_middle}, 2);
+  EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuGraphExecChildGraphNodeSetParams(first, in_outer, middle));
+  for (CUgraph graph : {inner, middle, outer, other}) OK(cuGraphDestroy(graph));
+  for (CUgraphExec executable : {first, second}) OK(cuGraphExecDestroy(executable));
+}
+
+TEST_F(GraphTest, LaunchesIntoNoCapture) {
+  CUgraph graph = nullptr, captured = nullptr;
+  OK(cuGraphCreate(&graph, 0));
+  kernel_node(graph, {}, 2);
+  CUgraphExec executable = nullptr;
+  OK(cuGraphInstantiate(&executable, graph, 0));
+  OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_RESULT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuGraphLaunch(executable, stream));
+  EXPECT_RESULT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(stream, &captured));
+  OK(cuGraphExecDestroy(executable));
+  OK(cuGraphDestroy(graph));
+}
+
 }  // namespace
 }  // namespace klap::emulator::driver_test

@@ -54,18 +54,6 @@ void instantiate(Process& process, CUgraphExec* executable, CUgraph graph, unsig
   (*executable)->flags = flags;
 }
 
-// Takes over the work of a graph of the same form. False if it has another one.
-bool update(CUgraphExec_st& executable, const CUgraph_st& graph) {
-  GraphPlan plan = plan_of(graph);
-  std::vector<GraphStep>& steps = executable.plan.steps;
-  const bool is_alike = std::ranges::equal(steps, plan.steps, [](const GraphStep& a, const GraphStep& b) {
-    return a.work.index() == b.work.index() && a.after == b.after;
-  });
-  if (!is_alike) return false;
-  for (size_t i = 0; i < steps.size(); ++i) steps[i].work = std::move(plan.steps[i].work);
-  return true;
-}
-
 // Objects of the program's outlive the launches of what held them.
 void end(CUgraphExec_st& executable) {
   if (executable.last_context == nullptr) return;
@@ -83,10 +71,7 @@ void launch(Process& process, CUgraphExec_st& executable, CUstream_st& stream) {
   CUctx_st& context = *stream.context;
   context.require_alive();
   forbid_implicit_capture(process, stream);
-  if (stream.capture) {  // a graph within the graph that is being captured
-    capture_work(stream, child_graph(process, executable.plan));
-    return;
-  }
+  forbid_capture(stream);
   if (executable.last_context == &context) {
     context.machine->wait(stream.stream, executable.last);
   } else {
@@ -288,7 +273,7 @@ KLAP_DRIVER_API cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph,
   return call("cuGraphExecUpdate", [&](Process& process) {
     require(info != nullptr);
     *info = {};
-    if (update(known(process, executable), known(process, graph))) return;
+    if (take_over(known(process, executable).plan, plan_of(known(process, graph)))) return;
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     fail(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   });

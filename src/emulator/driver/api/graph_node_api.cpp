@@ -28,16 +28,18 @@ Kind& work_of(Process& process, CUgraphNode node) {
   return *work;
 }
 
+GraphStep& step_in(Process& process, CUgraphExec executable, CUgraphNode node) {
+  GraphStep* const step = step_of(known(process, executable).plan, node);
+  require(step != nullptr);
+  return *step;
+}
+
 // The work of a node's step in an instantiated graph, if it is of that kind.
 template <typename Kind>
 Kind& step_of(Process& process, CUgraphExec executable, CUgraphNode node) {
-  for (GraphStep& step : known(process, executable).plan.steps) {
-    if (step.node != node) continue;
-    auto* const work = std::get_if<Kind>(&step.work);
-    require(work != nullptr);
-    return *work;
-  }
-  fail(CUDA_ERROR_INVALID_VALUE);
+  auto* const work = std::get_if<Kind>(&step_in(process, executable, node).work);
+  require(work != nullptr);
+  return *work;
 }
 
 KernelLaunch launch_of(Process& process, const CUDA_KERNEL_NODE_PARAMS* p) {
@@ -322,23 +324,20 @@ KLAP_DRIVER_API cuGraphExecHostNodeSetParams(CUgraphExec executable, CUgraphNode
 KLAP_DRIVER_API cuGraphExecChildGraphNodeSetParams(CUgraphExec executable, CUgraphNode node, CUgraph child) {
   return call("cuGraphExecChildGraphNodeSetParams", [&](Process& process) {
     ChildGraph& work = step_of<ChildGraph>(process, executable, node);
-    work.plan = std::make_shared<const GraphPlan>(plan_of(known(process, child)));
+    GraphPlan plan = *work.plan;
+    require(take_over(plan, plan_of(known(process, child))));
+    work.plan = std::make_shared<const GraphPlan>(std::move(plan));
   });
 }
 
 KLAP_DRIVER_API cuGraphNodeSetEnabled(CUgraphExec executable, CUgraphNode node, unsigned enabled) {
-  return call("cuGraphNodeSetEnabled", [&](Process& process) {
-    for (GraphStep& step : known(process, executable).plan.steps) {
-      if (step.node == node) step.is_enabled = enabled != 0;
-    }
-  });
+  return call("cuGraphNodeSetEnabled",
+              [&](Process& process) { step_in(process, executable, node).is_enabled = enabled != 0; });
 }
 
 KLAP_DRIVER_API cuGraphNodeGetEnabled(CUgraphExec executable, CUgraphNode node, unsigned* enabled) {
   return call("cuGraphNodeGetEnabled", [&](Process& process) {
     require(enabled != nullptr);
-    for (const GraphStep& step : known(process, executable).plan.steps) {
-      if (step.node == node) *enabled = step.is_enabled ? 1 : 0;
-    }
+    *enabled = step_in(process, executable, node).is_enabled ? 1 : 0;
   });
 }

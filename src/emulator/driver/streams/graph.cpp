@@ -40,6 +40,56 @@ GraphPlan plan_of(const CUgraph_st& graph) {
   return plan;
 }
 
+namespace {
+
+bool has_step(const GraphPlan& plan, const CUgraphNode_st* node) {
+  return std::ranges::any_of(plan.steps, [&](const GraphStep& step) {
+    const auto* const child = std::get_if<ChildGraph>(&step.work);
+    return step.node == node || (child && has_step(*child->plan, node));
+  });
+}
+
+bool are_alike(const GraphPlan& a, const GraphPlan& b) {
+  return std::ranges::equal(a.steps, b.steps, [](const GraphStep& left, const GraphStep& right) {
+    if (left.work.index() != right.work.index() || left.after != right.after) return false;
+    const auto* const child = std::get_if<ChildGraph>(&left.work);
+    return !child || are_alike(*child->plan, *std::get<ChildGraph>(right.work).plan);
+  });
+}
+
+// A plan of the same form with the other one's work.
+GraphPlan with_work_of(GraphPlan plan, const GraphPlan& other) {
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    Work work = other.steps[i].work;
+    if (auto* const child = std::get_if<ChildGraph>(&work)) {
+      const GraphPlan& own = *std::get<ChildGraph>(plan.steps[i].work).plan;
+      child->plan = std::make_shared<const GraphPlan>(with_work_of(own, *child->plan));
+    }
+    plan.steps[i].work = std::move(work);
+  }
+  return plan;
+}
+
+}  // namespace
+
+GraphStep* step_of(GraphPlan& plan, const CUgraphNode_st* node) {
+  for (GraphStep& step : plan.steps) {
+    if (step.node == node) return &step;
+    auto* const child = std::get_if<ChildGraph>(&step.work);
+    if (!child || !has_step(*child->plan, node)) continue;
+    const auto own = std::make_shared<GraphPlan>(*child->plan);
+    child->plan = own;
+    return step_of(*own, node);
+  }
+  return nullptr;
+}
+
+bool take_over(GraphPlan& plan, const GraphPlan& other) {
+  if (!are_alike(plan, other)) return false;
+  plan = with_work_of(std::move(plan), other);
+  return true;
+}
+
 CUgraph_st& known(Process& process, CUgraph graph) {
   require(process.graphs.knows(graph), CUDA_ERROR_INVALID_HANDLE);
   return *graph;

@@ -55,6 +55,11 @@ struct GraphPlan {
 
 // Fails for a graph with a cycle.
 GraphPlan plan_of(const CUgraph_st& graph);
+// The step of a node, also in graphs within the graph; null if there is none. Other plans that share what is
+// within keep it as it is.
+GraphStep* step_of(GraphPlan& plan, const CUgraphNode_st* node);
+// Takes over the work of a plan of the same form, and keeps the nodes. False if it has another form.
+bool take_over(GraphPlan& plan, const GraphPlan& other);
 CUgraph_st& known(Process& process, CUgraph graph);
 CUgraphExec_st& known(Process& process, CUgraphExec executable);
 // Searches all graphs.
