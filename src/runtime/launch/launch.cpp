@@ -402,7 +402,7 @@ void before_allocation(uint64_t bytes) {
 }
 
 bool give_back_queue_memory() {
-  if (LaunchContexts::instance().empty()) return false;
+  if (!LaunchContexts::instance().has_queues()) return false;
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
   const uint64_t bytes = LaunchContexts::instance().give_back(context_id);

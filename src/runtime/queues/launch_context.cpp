@@ -445,6 +445,7 @@ std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t
 
 std::shared_ptr<LaunchContext> LaunchContexts::make_for_node(uint64_t context_id, CUstream stream) {
   const std::lock_guard lock(mutex_);
+  any_nodes_.store(true, std::memory_order_relaxed);
   return std::make_shared<LaunchContext>(cuda_context(context_id), stream, LaunchContext::Of::Node);
 }
 

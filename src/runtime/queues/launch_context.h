@@ -254,6 +254,8 @@ class LaunchContexts {
   bool note_graph(uint64_t context_id);
   [[nodiscard]] bool has_graphs(uint64_t context_id);
   [[nodiscard]] bool empty() const { return size() == 0; }
+  // True if there may be queues of streams, or of nodes in graphs.
+  [[nodiscard]] bool has_queues() const { return !empty() || any_nodes_.load(std::memory_order_relaxed); }
   // The number of streams of all CUDA contexts.
   [[nodiscard]] size_t size() const { return count_.load(std::memory_order_relaxed); }
   // The number of those that ended. Their handles may be given out again.
@@ -272,7 +274,7 @@ class LaunchContexts {
 
   std::atomic<size_t> count_{0};
   std::atomic<uint64_t> ended_{0};
-  std::atomic<bool> any_graphs_{false};
+  std::atomic<bool> any_graphs_{false}, any_nodes_{false};
   std::shared_mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<LaunchContext>, Hash> contexts_;
   std::map<uint64_t, std::shared_ptr<CudaContext>> cuda_contexts_;
