@@ -24,8 +24,8 @@ bool is_too_large(const unsigned (&grid)[3]) {
 }
 
 // Halves the slices while there is no memory for their queues.
-Cut make_record_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
-  const uint64_t pool_bytes = parent.pool_bytes();
+Cut make_record_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context,
+                     uint64_t pool_bytes) {
   const bool in_slices = parent.variant().in_slices && !is_too_large(launch.grid);
   const QueueDemand demand{capped_product(launch.block), &parent.variant()};
   uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
@@ -39,24 +39,22 @@ Cut make_record_room(const Launch& launch, const ParentKernel& parent, LaunchCon
   for (;; blocks = cut.slices.most_blocks() / 2) {
     cut.slices = GridSlices(launch.grid, blocks);
     cut.no_room = context.make_room(demand, cut.slices.most_blocks(), pool_bytes);
-    const bool is_memory = cut.no_room == &reasons::kQueuesOverTotalBytes ||
-                           cut.no_room == &reasons::kQueuesOverShare ||
-                           cut.no_room == &reasons::kNoDeviceMemory;
-    if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;
+    if (!is_lack_of_memory(cut.no_room) || !in_slices || cut.slices.most_blocks() == 1) return cut;
     cut.why = cut.no_room;
   }
 }
 
 // A worklist has one size, however large the grid. The number of groups that share it depends on the grid,
 // which is small enough to be counted if there are groups.
-Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context,
+                         uint64_t pool_bytes) {
   const jit::Variant& variant = parent.variant();
   uint64_t groups = 0;
   if (variant.group_blocks != 0)
     groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
   Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
-  cut.no_room = context.make_work_queue_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
-                                             variant.buffer);
+  cut.no_room =
+      context.make_work_queue_room(variant.queues.front().record_bytes, groups, pool_bytes, variant.buffer);
   const uint64_t room = context.work_queue_records() / std::max<uint64_t>(groups, 1);
   if (!cut.no_room && variant.may_refuse && room < pending_limit() + variant.kept_records)
     cut.no_room = &reasons::kQueueUnderLimit;
@@ -77,10 +75,16 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
-Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context,
+              std::optional<uint64_t> pool_bytes) {
   const bool is_work_queue = parent.variant().queues.front().is_work_queue;
-  return is_work_queue ? make_work_queue_room(launch, parent, context)
-                       : make_record_room(launch, parent, context);
+  const auto make = is_work_queue ? make_work_queue_room : make_record_room;
+  return make(launch, parent, context, pool_bytes.value_or(parent.pool_bytes()));
+}
+
+bool is_lack_of_memory(MaybeReason reason) {
+  return reason == &reasons::kQueuesOverTotalBytes || reason == &reasons::kQueuesOverShare ||
+         reason == &reasons::kNoDeviceMemory;
 }
 
 }  // namespace klap::runtime
