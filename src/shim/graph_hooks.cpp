@@ -1,4 +1,6 @@
 // Executable graphs: instantiating, updating, launching and destroying them.
+#include <span>
+
 #include "runtime/graphs/executables.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
@@ -87,9 +89,11 @@ KLAP_EXPORT CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec executable) {
 KLAP_EXPORT CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
                                                CUgraphExecUpdateResult* result) {
   const auto update = [&] {
-    return runtime::update_executable(executable, graph, error_node, [&](CUgraph copy) {
-      return forward<&Driver::graph_exec_update>(executable, copy, error_node, result);
-    });
+    CUgraphNode* const named[] = {error_node};
+    return runtime::update_executable(
+        executable, graph, std::span(named, error_node ? 1 : 0), [&](CUgraph copy) {
+          return forward<&Driver::graph_exec_update>(executable, copy, error_node, result);
+        });
   };
   return in_place<&Driver::graph_exec_update, kOnceRewritten>("cuGraphExecUpdate", update, executable, graph,
                                                               error_node, result);
@@ -98,9 +102,10 @@ KLAP_EXPORT CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec executable, CUgraph g
 KLAP_EXPORT CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph,
                                                   CUgraphExecUpdateResultInfo* info) {
   const auto update = [&] {
-    return runtime::update_executable(
-        executable, graph, info ? &info->errorNode : nullptr,
-        [&](CUgraph copy) { return forward<&Driver::graph_exec_update_v2>(executable, copy, info); });
+    CUgraphNode* const named[] = {info ? &info->errorNode : nullptr, info ? &info->errorFromNode : nullptr};
+    return runtime::update_executable(executable, graph, std::span(named, info ? 2 : 0), [&](CUgraph copy) {
+      return forward<&Driver::graph_exec_update_v2>(executable, copy, info);
+    });
   };
   return in_place<&Driver::graph_exec_update_v2, kOnceRewritten>("cuGraphExecUpdate_v2", update, executable,
                                                                  graph, info);
@@ -186,7 +191,9 @@ KLAP_EXPORT CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec executable, CUgraphNode node,
                                                    unsigned enabled) {
-  return at_node<&Driver::exec_set_enabled>("cuGraphNodeSetEnabled", executable, node, enabled);
+  return at_node<&Driver::exec_set_enabled>(
+      "cuGraphNodeSetEnabled", [&] { return runtime::set_enabled(executable, node, enabled); }, executable,
+      node, enabled);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec executable, CUgraphNode node,

@@ -77,7 +77,10 @@ CUresult with_room(const char* entry_point, const Call& call) {
   const CUresult result = call();
   if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
   bool is_given_back = false;
-  act<When::Always>(entry_point, [&] { is_given_back = runtime::give_back_queue_memory(); });
+  act<When::Always>(entry_point, [&] {
+    runtime::release_ended_graphs();
+    is_given_back = runtime::give_back_queue_memory();
+  });
   return is_given_back ? call() : result;
 }
 
@@ -121,7 +124,11 @@ CUresult launch_graph(const char* entry_point, CUstream stream, CUgraphExec exec
                              [&] { refused = runtime::before_graph_launch(executable, stream); });
   }
   if (refused) return *refused;
-  return with_room(entry_point, [&] { return forward_in<Member>(stream, executable, args...); });
+  const CUresult result =
+      with_room(entry_point, [&] { return forward_in<Member>(stream, executable, args...); });
+  if (result == CUDA_SUCCESS && !runtime::no_graph_rewritten())
+    act<When::OnceRewritten>(entry_point, [&] { runtime::graph_launched(executable); });
+  return result;
 }
 
 // For calls about a node of an executable graph, which may be that of a copy of the program's graph.

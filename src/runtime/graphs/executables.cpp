@@ -7,7 +7,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,21 +36,25 @@ struct GraphMemory {
   std::atomic<bool> is_unused{false};
 };
 
+// The parents that were replaced in a copy, by their nodes' places among the copy's nodes.
+using Replaced = std::map<size_t, ReplacedNode>;
+
+// A copy with what was replaced in it.
+struct RewrittenCopy {
+  std::unique_ptr<GraphCopy> copy;
+  Replaced replaced;
+};
+
 struct Executable {
   std::mutex mutex;  // for all that follows
   GraphContext context;
-  std::unique_ptr<GraphCopy> copy;
-  std::vector<ReplacedNode> replaced;
-  // In graphs that were set within nodes of the copy.
-  std::map<CUgraphNode, std::vector<ReplacedNode>> replaced_within;
+  RewrittenCopy from;
+  // All variants that its nodes had, by their queues, which may be used again.
+  std::unordered_map<const LaunchContext*, NodeVariant> variants;
+  // Variants that some node has, where the driver may have paired nodes otherwise than by their places.
+  std::vector<NodeVariant> unpaired;
   std::shared_ptr<GraphMemory> memory;
   CUevent ready = nullptr;  // recorded behind the first writes to its queues; null when they are done
-};
-
-// A copy with the parents that were replaced in it.
-struct RewrittenCopy {
-  std::unique_ptr<GraphCopy> copy;
-  std::vector<ReplacedNode> replaced;
 };
 
 std::atomic<size_t> executables_count{0};
@@ -153,53 +160,150 @@ bool is_one_row(CUgraph graph) {
   return true;
 }
 
-// The queues that the next node to be replaced may share, null if there are none. `before` is what was
-// replaced in the graph that the executable one was last made from: launches of that one follow each other.
-// Where the nodes do so, too, those of one recursion share their queues.
-const NodeVariant* shared_with(const ParentKernel* parent, const std::vector<ReplacedNode>& replaced,
-                               bool in_one_row, const std::vector<ReplacedNode>& before) {
-  for (const ReplacedNode& node : replaced) {
-    if (in_one_row && node.variant().first.get() == parent && has_large_queues(node.variant()))
+// The queues that the next node to be replaced may share, null if there are none: nodes of one recursion that
+// run one after another have the same.
+const NodeVariant* shared_with(const ParentKernel* parent, const Replaced& replaced) {
+  for (const auto& [place, node] : replaced) {
+    if (node.runs_variant() && node.variant().first.get() == parent && has_large_queues(node.variant()))
       return &node.variant();
   }
-  return replaced.size() < before.size() ? &before[replaced.size()].variant() : nullptr;
+  return nullptr;
 }
 
-// Copies a graph and replaces its parents. Nothing if no parent was replaced.
-std::optional<RewrittenCopy> rewrite(CUgraph graph, const GraphContext& context,
-                                     const std::vector<ReplacedNode>& before) {
-  RewrittenCopy out{std::make_unique<GraphCopy>(graph), {}};
-  const bool in_one_row = is_one_row(graph);
-  for (const GraphCopy::Node& node : out.copy->nodes()) {
-    if (type_of(node.original) != CU_GRAPH_NODE_TYPE_KERNEL) continue;
-    const CUDA_KERNEL_NODE_PARAMS params = params_of(node.original);
-    const auto handle = parent_of(params);
-    if (!handle) continue;
-    MaybeReason left = refuse_node(node.original);
-    ChosenVariant chosen;
-    if (!left) {
+// True if it is known which queues so many of its nodes have. All are about to have others if all change.
+bool are_paired(const Executable& executable, size_t count) {
+  return executable.unpaired.empty() || count == executable.from.copy->nodes().size();
+}
+
+// The variants whose queues no node uses but those at `count` places from `first` on, which are to change.
+std::vector<NodeVariant> spare_variants(const Executable& executable, size_t first, size_t count) {
+  std::unordered_set<const LaunchContext*> used;
+  if (!are_paired(executable, count)) {
+    for (const NodeVariant& variant : executable.unpaired) used.insert(variant.queues.get());
+  }
+  for (const auto& [place, node] : executable.from.replaced) {
+    const bool is_to_change = place >= first && place - first < count;
+    if (node.runs_variant() && !is_to_change) used.insert(node.variant().queues.get());
+  }
+  std::vector<NodeVariant> spare;
+  for (const auto& [queues, variant] : executable.variants) {
+    if (!used.contains(queues)) spare.push_back(variant);
+  }
+  return spare;
+}
+
+// Replaces the parents in copies of graphs.
+class Rewriter {
+ public:
+  explicit Rewriter(const GraphContext& context) : context_(context) {}
+  // The copy is to be taken over by an executable graph, whose `count` nodes from a place on it is like. Its
+  // launches follow each other, so queues of these nodes may be used again.
+  Rewriter(const Executable& executable, size_t first_place, size_t count)
+      : context_(executable.context),
+        like_(&executable.from.replaced),
+        first_place_(first_place),
+        are_paired_(are_paired(executable, count)),
+        spare_([&executable, first_place, count] { return spare_variants(executable, first_place, count); }) {
+  }
+
+  // Nothing if no parent was replaced.
+  std::optional<RewrittenCopy> rewrite(CUgraph graph) {
+    RewrittenCopy out{std::make_unique<GraphCopy>(graph), {}};
+    const bool in_one_row = is_one_row(graph);
+    for (size_t place = 0; place < out.copy->nodes().size(); ++place) {
+      const GraphCopy::Node& node = out.copy->nodes()[place];
+      if (type_of(node.original) != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+      const CUDA_KERNEL_NODE_PARAMS params = params_of(node.original);
+      const ReplacedNode* const like = like_at(place);
       // A graph within the graph may have nodes side by side.
       const bool is_in_row = in_one_row && node.in == out.copy->graph();
-      chosen = choose_variant(*handle, params, context,
-                              shared_with(handle->parent.get(), out.replaced, is_in_row, before));
-      left = chosen.left;
+      if (const auto handle = parent_of(params)) {
+        replace(out.replaced, place, node, params, *handle, is_in_row, like);
+      } else if (like != nullptr) {
+        out.replaced.try_emplace(place, node.in, node.copy, params, context_, *like);
+      }
     }
-    if (left) {
-      leave_in_graph(handle->parent->name(), *left);
-    } else {
-      out.replaced.emplace_back(node.in, node.copy, params, std::move(chosen.variant), context);
-    }
+    if (out.replaced.empty()) return std::nullopt;
+    return out;
   }
-  if (out.replaced.empty()) return std::nullopt;
-  return out;
+
+ private:
+  [[nodiscard]] const ReplacedNode* like_at(size_t place) const {
+    if (like_ == nullptr) return nullptr;
+    const auto found = like_->find(first_place_ + place);
+    return found == like_->end() ? nullptr : &found->second;
+  }
+
+  void replace(Replaced& replaced, size_t place, const GraphCopy::Node& node,
+               const CUDA_KERNEL_NODE_PARAMS& params, const Registry::Handle& handle, bool is_in_row,
+               const ReplacedNode* like) {
+    ChosenVariant chosen;
+    chosen.left = refuse_node(node.original);
+    if (!chosen.left) {
+      const NodeVariant* const shared = is_in_row ? shared_with(handle.parent.get(), replaced) : nullptr;
+      const NodeVariant* own = like && like->runs_variant() && are_paired_ ? &like->variant() : nullptr;
+      if (own && spare_.is_taken(*own)) own = nullptr;
+      chosen = choose_variant(handle, params, context_, {shared, own}, spare_);
+    }
+    if (chosen.left) return leave_in_graph(handle.parent->name(), *chosen.left);
+    replaced.try_emplace(place, node.in, node.copy, params, std::move(chosen.variant), context_, like);
+  }
+
+  const GraphContext context_;
+  const Replaced* like_ = nullptr;
+  size_t first_place_ = 0;
+  bool are_paired_ = true;
+  SpareVariants spare_;
+};
+
+// Remembers a variant that a node is about to have. True if its queues are new.
+bool add_variant(Executable& executable, const NodeVariant& variant) {
+  if (!executable.variants.emplace(variant.queues.get(), variant).second) return false;
+  executable.memory->queues.push_back(variant.queues);
+  return true;
+}
+bool add_variants(Executable& executable, const Replaced& replaced) {
+  bool are_new = false;
+  for (const auto& [place, node] : replaced) are_new = add_variant(executable, node.variant()) || are_new;
+  return are_new;
 }
 
-void add_queues(GraphMemory& memory, const std::vector<ReplacedNode>& replaced) {
-  for (const ReplacedNode& node : replaced) {
-    if (std::ranges::count(memory.queues, node.variant().queues) == 0)
-      memory.queues.push_back(node.variant().queues);
+// The executable graph has taken over what was replaced in a copy, which it is like from that place on.
+CUresult take_over(Executable& known, CUgraphExec executable, size_t first, const RewrittenCopy& from) {
+  const std::vector<GraphCopy::Node>&nodes = from.copy->nodes(), &known_nodes = known.from.copy->nodes();
+  if (nodes.size() == known_nodes.size()) known.unpaired.clear();
+  const bool has_all = first + nodes.size() <= known_nodes.size();
+  if (!has_all || !are_alike(std::span(known_nodes).subspan(first, nodes.size()), nodes)) {
+    for (const auto& [place, node] : from.replaced) known.unpaired.push_back(node.variant());
   }
+  for (const auto& [place, node] : from.replaced) {
+    const auto found = known.from.replaced.find(first + place);
+    if (found == known.from.replaced.end()) continue;
+    if (const CUresult result = found->second.updated(executable, node); result != CUDA_SUCCESS)
+      return result;
+  }
+  return CUDA_SUCCESS;
 }
+
+// Makes a context current for as long as it lives: queues are made in the current one.
+class InContext {
+ public:
+  explicit InContext(CUcontext context) {
+    require(driver()->ctx_get_current(&before_), "cuCtxGetCurrent");
+    if (before_ == context) return;
+    require(driver()->ctx_set_current(context), "cuCtxSetCurrent");
+    is_changed_ = true;
+  }
+  ~InContext() {
+    if (is_changed_) driver()->ctx_set_current(before_);
+  }
+  InContext(const InContext&) = delete;
+  InContext& operator=(const InContext&) = delete;
+
+ private:
+  CUcontext before_ = nullptr;
+  bool is_changed_ = false;
+};
 
 // The graph, and what is instantiated from it, keep the memory in use.
 void keep_in_use(CUgraph graph, const std::shared_ptr<GraphMemory>& memory) {
@@ -241,11 +345,11 @@ FoundExecutable find(CUgraphExec executable) {
 }
 
 void log_rewritten(const Executable& executable) {
-  for (const ReplacedNode& node : executable.replaced) {
+  for (const auto& [place, node] : executable.from.replaced) {
     node.variant().parent->info_once("graph", "its node in a graph is replaced by nodes that launch nothing");
   }
   log().debug("a graph of {} nodes is instantiated with {} rewritten parents",
-              executable.copy->nodes().size(), executable.replaced.size());
+              executable.from.copy->nodes().size(), executable.from.replaced.size());
 }
 
 // Runs work that may throw. Then the driver does what the program asked for.
@@ -263,20 +367,41 @@ std::optional<CUresult> or_left(CUgraph graph, const Work& work) {
 
 // An executable graph from a copy of the program's; null if no parent was replaced in it.
 std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphContext& context) {
-  auto rewritten = rewrite(graph, context, {});
+  auto rewritten = Rewriter(context).rewrite(graph);
   if (!rewritten) return nullptr;
   auto made = std::make_shared<Executable>();
   made->context = context;
-  made->copy = std::move(rewritten->copy);
-  made->replaced = std::move(rewritten->replaced);
+  made->from = std::move(*rewritten);
   made->memory = std::make_shared<GraphMemory>();
   made->memory->context_id = context.id;
-  add_queues(*made->memory, made->replaced);
+  add_variants(*made, made->from.replaced);
   mark_written(*made);
-  keep_in_use(made->copy->graph(), made->memory);
+  keep_in_use(made->from.copy->graph(), made->memory);
   const std::lock_guard lock(table_mutex);
   memories().push_back(made->memory);
   return made;
+}
+
+void disable_idle_nodes(const Executable& known, CUgraphExec executable) {
+  for (const auto& [place, node] : known.from.replaced) {
+    const CUresult result = node.disable_idle(executable);
+    if (result != CUDA_SUCCESS) driver()->graph_exec_destroy(executable);
+    require(result, "cuGraphNodeSetEnabled");
+  }
+}
+
+// The program's node in place of a copy's; the node itself if it is none of the copy's.
+CUgraphNode original_of(const RewrittenCopy& rewritten, CUgraphNode copy) {
+  for (const auto& [place, node] : rewritten.replaced) {
+    if (node.has_added(copy)) return rewritten.copy->original_of(node.node());
+  }
+  return rewritten.copy->original_of(copy);
+}
+
+// The replaced node at that place; null if there is none.
+ReplacedNode* replaced_at(Executable& known, size_t place) {
+  const auto found = known.from.replaced.find(place);
+  return found == known.from.replaced.end() ? nullptr : &found->second;
 }
 
 }  // namespace
@@ -301,8 +426,9 @@ std::optional<CUresult> instantiate_graph(CUgraph graph, unsigned long long flag
     release_unused(context.id);
     auto made = rewritten_executable(graph, context);
     if (!made) return std::nullopt;
-    const CUresult result = instantiate(made->copy->graph());
+    const CUresult result = instantiate(made->from.copy->graph());
     require(result, "instantiating the rewritten graph");
+    disable_idle_nodes(*made, *executable);
     log_rewritten(*made);
     const std::lock_guard lock(table_mutex);
     executables()[*executable] = std::move(made);
@@ -311,29 +437,23 @@ std::optional<CUresult> instantiate_graph(CUgraph graph, unsigned long long flag
   });
 }
 
-std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
+std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
+                                          std::span<CUgraphNode* const> named,
                                           const std::function<CUresult(CUgraph)>& update) {
   const FoundExecutable found = find(executable);
   const auto& known = found.executable;
   if (!known || graph == nullptr) return std::nullopt;
   return or_left(graph, [&]() -> std::optional<CUresult> {
     const RelaxedCapture relaxed;
-    auto rewritten = rewrite(graph, known->context, known->replaced);
-    // Without parents, it is no longer like the executable graph, and the driver says so.
+    const InContext in_context(known->context.context);
+    const size_t nodes = known->from.copy->nodes().size();
+    auto rewritten = Rewriter(*known, 0, nodes).rewrite(graph);
+    // Without such nodes, it is no longer like the executable graph, and the driver says so.
     if (!rewritten) return std::nullopt;
-    add_queues(*known->memory, rewritten->replaced);
-    mark_written(*known);
-    const CUresult result = update(rewritten->copy->graph());
-    if (result == CUDA_SUCCESS && known->replaced.size() == rewritten->replaced.size()) {
-      for (size_t i = 0; i < known->replaced.size(); ++i)
-        known->replaced[i].updated(rewritten->replaced[i].variant());
-    }
-    if (error_node != nullptr && *error_node != nullptr) {
-      for (const ReplacedNode& node : rewritten->replaced) {
-        if (node.has_added(*error_node)) *error_node = node.node();
-      }
-      *error_node = rewritten->copy->original_of(*error_node);
-    }
+    if (add_variants(*known, rewritten->replaced)) mark_written(*known);
+    CUresult result = update(rewritten->copy->graph());
+    if (result == CUDA_SUCCESS) result = take_over(*known, executable, 0, *rewritten);
+    for (CUgraphNode* const node : named) *node = original_of(*rewritten, *node);
     return result;
   });
 }
@@ -341,7 +461,7 @@ std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
 CUgraphNode node_in_executable(CUgraphExec executable, CUgraphNode node) {
   const FoundExecutable found = find(executable);
   const auto& known = found.executable;
-  CUgraphNode const copy = known ? known->copy->copy_of(node) : nullptr;
+  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
   return copy ? copy : node;
 }
 
@@ -351,23 +471,27 @@ std::optional<CUresult> set_kernel_params(CUgraphExec executable, CUgraphNode no
   const CUDA_KERNEL_NODE_PARAMS& params = *given;
   const FoundExecutable found = find(executable);
   const auto& known = found.executable;
-  CUgraphNode const copy = known ? known->copy->copy_of(node) : nullptr;
+  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
   if (!copy) return std::nullopt;
-  const auto replaced = std::ranges::find(known->replaced, copy, &ReplacedNode::node);
+  const size_t place = known->from.copy->place_of(node).value();
+  ReplacedNode* const replaced = replaced_at(*known, place);
+  if (!replaced) return driver()->exec_set_kernel_v2(executable, copy, &params);
   const auto handle = parent_of(params);
-  if (replaced == known->replaced.end() || !handle)
-    return driver()->exec_set_kernel_v2(executable, copy, &params);
+  if (!handle) return replaced->set(executable, params);
   const RelaxedCapture relaxed;
-  ChosenVariant chosen = choose_variant(*handle, params, known->context, &replaced->variant());
+  const InContext in_context(known->context.context);
+  SpareVariants spare([&] { return spare_variants(*known, place, 1); });
+  // Nodes of a recursion that run one after another go on to share their queues.
+  const bool has_own = replaced->runs_variant() && are_paired(*known, 1);
+  const NodeVariant* const own = has_own ? &replaced->variant() : nullptr;
+  ChosenVariant chosen = choose_variant(*handle, params, known->context, {own}, spare);
   const std::string& name = handle->parent->name();
   if (chosen.left) {
     log().warn("{}: its node in a graph cannot be changed: {} ({})", demangle(name), chosen.left->name,
                chosen.left->meaning);
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  if (std::ranges::count(known->memory->queues, chosen.variant.queues) == 0)
-    known->memory->queues.push_back(chosen.variant.queues);
-  mark_written(*known);
+  if (add_variant(*known, chosen.variant)) mark_written(*known);
   const CUresult result = replaced->set(executable, params, std::move(chosen.variant), known->context);
   if (result != CUDA_SUCCESS)
     log().warn("{}: its node in a graph cannot be changed ({})", demangle(name), error_name(result));
@@ -387,18 +511,18 @@ std::optional<CUresult> set_kernel_params(CUgraphExec executable, CUgraphNode no
 std::optional<CUresult> set_child_graph(CUgraphExec executable, CUgraphNode node, CUgraph child) {
   const FoundExecutable found = find(executable);
   const auto& known = found.executable;
-  CUgraphNode const copy = known ? known->copy->copy_of(node) : nullptr;
+  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
   if (!copy || child == nullptr) return std::nullopt;
   return or_left(child, [&]() -> std::optional<CUresult> {
     const RelaxedCapture relaxed;
-    std::vector<ReplacedNode>& before = known->replaced_within[copy];
-    auto rewritten = rewrite(child, known->context, before);
+    const InContext in_context(known->context.context);
+    const size_t place = known->from.copy->place_of(node).value();
+    const size_t within = known->from.copy->nodes()[place].within;
+    auto rewritten = Rewriter(*known, place + 1, within).rewrite(child);
     if (!rewritten) return driver()->exec_set_child_graph(executable, copy, child);
-    add_queues(*known->memory, rewritten->replaced);
-    mark_written(*known);
+    if (add_variants(*known, rewritten->replaced)) mark_written(*known);
     const CUresult result = driver()->exec_set_child_graph(executable, copy, rewritten->copy->graph());
-    if (result == CUDA_SUCCESS) before = std::move(rewritten->replaced);
-    return result;
+    return result == CUDA_SUCCESS ? take_over(*known, executable, place + 1, *rewritten) : result;
   });
 }
 
@@ -415,11 +539,21 @@ std::optional<CUresult> set_node_params(CUgraphExec executable, CUgraphNode node
   return set_kernel_params(executable, node, &older);
 }
 
+std::optional<CUresult> set_enabled(CUgraphExec executable, CUgraphNode node, unsigned enabled) {
+  const FoundExecutable found = find(executable);
+  const auto& known = found.executable;
+  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
+  if (!copy) return std::nullopt;
+  const CUresult result = driver()->exec_set_enabled(executable, copy, enabled);
+  ReplacedNode* const replaced = replaced_at(*known, known->from.copy->place_of(node).value());
+  if (replaced && result == CUDA_SUCCESS) replaced->set_enabled(enabled != 0);
+  return result;
+}
+
 std::optional<CUresult> before_graph_launch(CUgraphExec executable, CUstream stream) {
   const FoundExecutable found = find(executable);
   const auto& known = found.executable;
   if (!known) return std::nullopt;
-  for (const ReplacedNode& node : known->replaced) node.variant().parent->launch_redirected();
   if (known->ready == nullptr) return std::nullopt;
   const Driver& cuda = *driver();
   const RelaxedCapture relaxed;
@@ -437,6 +571,23 @@ std::optional<CUresult> before_graph_launch(CUgraphExec executable, CUstream str
   if (result == CUDA_SUCCESS) return std::nullopt;
   log().error("a graph cannot be launched: its queues may not be written ({})", error_name(result));
   return result;
+}
+
+void graph_launched(CUgraphExec executable) {
+  const FoundExecutable found = find(executable);
+  if (!found.executable) return;
+  for (const auto& [place, node] : found.executable->from.replaced) {
+    if (node.runs_variant() && node.is_enabled()) node.variant().parent->launch_redirected();
+  }
+}
+
+void release_ended_graphs() {
+  {
+    const std::lock_guard lock(table_mutex);
+    if (memories().empty()) return;
+  }
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS) release_unused(context_id);
 }
 
 void executable_about_to_end(CUgraphExec executable) {

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 
 namespace klap::runtime {
 
@@ -24,9 +25,10 @@ std::optional<CUresult> instantiate_graph(CUgraph graph, unsigned long long flag
                                           const CUgraphExec* executable,
                                           const std::function<CUresult(CUgraph)>& instantiate);
 
-// `update` has the driver update the executable graph from the graph that it is given. `error_node` is where
-// it says which node it could not update; may be null.
-std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
+// `update` has the driver update the executable graph from the graph that it is given. `named` are the places
+// where it names nodes that it could not update.
+std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
+                                          std::span<CUgraphNode* const> named,
                                           const std::function<CUresult(CUgraph)>& update);
 
 // The node that a call about the executable graph is to name.
@@ -41,9 +43,15 @@ std::optional<CUresult> set_child_graph(CUgraphExec executable, CUgraphNode node
 std::optional<CUresult> set_node_params(CUgraphExec executable, CUgraphNode node,
                                         const CUgraphNodeParams* params);
 
+std::optional<CUresult> set_enabled(CUgraphExec executable, CUgraphNode node, unsigned enabled);
+
 // Called before the executable graph is launched into `stream`. A result is an error of the driver's, for
 // which it cannot be launched.
 std::optional<CUresult> before_graph_launch(CUgraphExec executable, CUstream stream);
+// Called when it has been launched.
+void graph_launched(CUgraphExec executable);
+// Gives queues of graphs that have ended in the current context to others.
+void release_ended_graphs();
 // Called before it is destroyed, which may be while it runs.
 void executable_about_to_end(CUgraphExec executable);
 

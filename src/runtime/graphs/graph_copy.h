@@ -7,6 +7,8 @@
 
 #include <cuda.h>
 
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -31,11 +33,16 @@ class GraphCopy {
   struct Node {
     CUgraphNode original = nullptr, copy = nullptr;
     CUgraph in = nullptr;  // the copy's graph that has the node
+    size_t within = 0;     // nodes of the graph within it, which follow it
+    // Places among the nodes of its graph that it stands behind; empty if its edges cannot be told.
+    std::optional<std::vector<size_t>> behind;
   };
   // All nodes, also of graphs within the graph.
   [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   // Null if the node is not of the original.
   [[nodiscard]] CUgraphNode copy_of(CUgraphNode original) const;
+  // The place of a node of the original among these; nothing if it is none.
+  [[nodiscard]] std::optional<size_t> place_of(CUgraphNode original) const;
   // The node itself if it is none of the copy's.
   [[nodiscard]] CUgraphNode original_of(CUgraphNode copy) const;
 
@@ -44,7 +51,11 @@ class GraphCopy {
 
   CUgraph copy_ = nullptr;
   std::vector<Node> nodes_;
-  std::unordered_map<CUgraphNode, CUgraphNode> copies_;
+  std::unordered_map<CUgraphNode, size_t> places_;  // of the original's nodes
 };
+
+// True if both have the same nodes and edges, in the same order. Then the driver pairs nodes by their places
+// when it updates an executable graph.
+bool are_alike(std::span<const GraphCopy::Node> left, std::span<const GraphCopy::Node> right);
 
 }  // namespace klap::runtime

@@ -12,6 +12,7 @@
 #include "runtime/launch/queue_room.h"
 #include "runtime/parents/made_for.h"
 #include "runtime/queues/chain_shape.h"
+#include "runtime/queues/work_queue_shape.h"
 
 namespace klap::runtime {
 
@@ -33,9 +34,9 @@ bool launches_from_device(const jit::Variant& variant) {
   return variant.launcher != jit::Launcher::Host || variant.granularity == jit::Granularity::Warp;
 }
 
-// True if the queues have the same size, however large the grid.
+// True if the queues have the same size, however large the grid. Groups of blocks have a head each.
 bool has_one_size(const jit::Variant& variant) {
-  return variant.promoted || variant.queues.front().is_work_queue;
+  return variant.promoted || (variant.queues.front().is_work_queue && variant.group_blocks == 0);
 }
 
 // Null on success. A chain runs in blocks of its own number, so that the program's grid must be its one
@@ -47,6 +48,18 @@ MaybeReason make_chain_room(NodeVariant& variant, const Launch& launch) {
   return variant.queues->make_chain_room(parent.chain(), chain.slot_bytes, parent.pool_bytes());
 }
 
+// A queue of a recursion takes a smaller part of the memory if there is not enough for the usual one. Without
+// it, all children would be launched by the device.
+Cut make_node_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  constexpr uint64_t kLeast = 4 * WorkQueueShape::kLeast;  // smaller limits give queues of one size
+  Cut cut = make_room(launch, parent, context);
+  if (!parent.variant().queues.front().is_work_queue) return cut;
+  for (uint64_t bytes = parent.pool_bytes() / 4; bytes >= kLeast && is_lack_of_memory(cut.no_room);
+       bytes /= 4)
+    cut = make_room(launch, parent, context, bytes);
+  return cut;
+}
+
 // Makes room in the variant's queues. A grid that has grown once may go on to grow, so it gets more. Null on
 // success.
 MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_grown) {
@@ -55,7 +68,7 @@ MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_g
   if (has_grown && launch.grid[0] < (1u << 20)) larger.grid[0] *= 2;
   const auto try_room = [&](const Launch& for_launch) -> MaybeReason {
     if (has_too_many_threads(for_launch, variant.parent->variant())) return &reasons::kTooManyThreads;
-    const Cut cut = make_room(for_launch, *variant.parent, *variant.queues);
+    const Cut cut = make_node_room(for_launch, *variant.parent, *variant.queues);
     variant.threads = grid_threads(for_launch);
     if (cut.no_room) return cut.no_room;
     return cut.slices.count() == 1 ? nullptr : &reasons::kSlicesInGraph;
@@ -64,27 +77,48 @@ MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_g
   return try_room(launch);
 }
 
+using FirstVariants = std::initializer_list<const NodeVariant*>;
+
+// One of these with queues for a grid of so many threads, null if there is none.
+template <class HasRoom>
+const NodeVariant* find_queues(FirstVariants first, SpareVariants& spare, const HasRoom& has_room) {
+  for (const NodeVariant* each : first) {
+    if (each != nullptr && has_room(*each)) return each;
+  }
+  const NodeVariant* found = nullptr;
+  for (const NodeVariant& each : spare.all()) {
+    const bool is_smaller = found == nullptr || each.threads < found->threads;
+    if (is_smaller && !spare.is_taken(each) && has_room(each)) found = &each;
+  }
+  return found;
+}
+
 // Null on success.
 MaybeReason prepare(NodeVariant& variant, const Launch& launch, const GraphContext& context,
-                    const NodeVariant* before) {
+                    FirstVariants first, SpareVariants& spare) {
   ParentKernel& parent = *variant.parent;
   const uint64_t threads = grid_threads(launch);
   if (threads == 0) return &reasons::kEmptyGrid;
   const DecidingBlock block = parent.deciding(launch.block);
-  const bool has_room = before != nullptr && before->parent == variant.parent &&
-                        before->prepared->block == block &&
-                        (has_one_size(parent.variant()) || threads <= before->threads);
-  if (has_room) {
-    variant.queues = before->queues;
-    variant.prepared = before->prepared;
-    variant.threads = before->threads;
+  const auto is_alike = [&](const NodeVariant& other) {
+    return other.parent == variant.parent && other.prepared->block == block;
+  };
+  const auto has_room = [&](const NodeVariant& other) {
+    return is_alike(other) && (has_one_size(parent.variant()) || threads <= other.threads);
+  };
+  if (const NodeVariant* const found = find_queues(first, spare, has_room)) {
+    variant.queues = found->queues;
+    variant.prepared = found->prepared;
+    variant.threads = found->threads;
   } else {
     variant.queues = LaunchContexts::instance().make_for_node(context.id, context.stream);
     const std::lock_guard lock(variant.queues->mutex);
     if (variant.queues->unusable()) return variant.queues->unusable();
-    if (const MaybeReason reason = make_room_for(variant, launch, before != nullptr)) return reason;
+    const bool has_grown = std::ranges::any_of(spare.all(), is_alike);
+    if (const MaybeReason reason = make_room_for(variant, launch, has_grown)) return reason;
     variant.prepared = parent.prepare(*variant.queues, block);
   }
+  spare.take(variant);
   if (variant.prepared->unusable) return variant.prepared->unusable;
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   return parent.check_block(*variant.prepared, block_threads, launch.shared_bytes);
@@ -148,14 +182,20 @@ class ConsumerParams {
   CUDA_KERNEL_NODE_PARAMS params_{};
 };
 
-bool is_run(const NodeVariant& variant, size_t index) { return variant.prepared->consumers[index].grid != 0; }
+// The queues whose consumers have blocks.
+std::vector<size_t> queues_run(const NodeVariant& of) {
+  std::vector<size_t> queues;
+  for (size_t i = 0; i < of.prepared->consumers.size(); ++i) {
+    if (of.prepared->consumers[i].grid != 0) queues.push_back(i);
+  }
+  return queues;
+}
 
 // Memory that is zero before each replay. Launches in a stream take turns with two heads, or two rings, and
 // each empties those of the other. A node always has the same.
 struct Fill {
   CUdeviceptr address = 0;
   uint64_t bytes = 0;
-  size_t consumer = 0;  // behind which one it stands; behind the last node if there is none
 };
 std::vector<Fill> fills_of(const NodeVariant& of) {
   const jit::Variant& variant = of.parent->variant();
@@ -166,11 +206,36 @@ std::vector<Fill> fills_of(const NodeVariant& of) {
     const ChainShape shape{variant.promoted->slot_bytes};
     fills.push_back({chain + shape.ring_offset(false), shape.ring_bytes()});
   }
-  for (size_t i = 0; i < variant.queues.size(); ++i) {
-    if (is_run(of, i) && variant.queues[i].double_buffered)
-      fills.push_back({queue_of(variant, i, *of.queues), sizeof(KlapCounters), i});
+  for (const size_t i : queues_run(of)) {
+    if (variant.queues[i].double_buffered)
+      fills.push_back({queue_of(variant, i, *of.queues), sizeof(KlapCounters)});
   }
   return fills;
+}
+// One that is never carried out.
+Fill idle_fill(const NodeVariant& of) { return {added_params(of).front(), sizeof(unsigned)}; }
+
+NodeShape used_by(const NodeVariant& variant) {
+  return {queues_run(variant).size(), fills_of(variant).size()};
+}
+
+// Nodes enough for all variants of a parent, so that parameters may change from one to the other.
+NodeShape largest_of(const std::shared_ptr<ParentKernel>& first) {
+  NodeShape largest;
+  for (const ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
+    const jit::Variant& variant = parent->variant();
+    const bool is_chosen_elsewhere = parent != first.get() && variant.in_blocks;
+    if (launches_from_device(variant) || is_chosen_elsewhere) continue;
+    const bool has_rings = variant.promoted && variant.promoted->double_buffered;
+    const size_t rings = has_rings ? std::size(ChainShape::kCounters) + 1 : 0;
+    const auto emptied = std::ranges::count_if(variant.queues, &jit::ChildQueue::double_buffered);
+    largest.consumers = std::max(largest.consumers, variant.queues.size());
+    largest.fills = std::max(largest.fills, rings + static_cast<size_t>(emptied));
+  }
+  return largest;
+}
+NodeShape larger(const NodeShape& a, const NodeShape& b) {
+  return {std::max(a.consumers, b.consumers), std::max(a.fills, b.fills)};
 }
 
 CUDA_MEMSET_NODE_PARAMS params_of(const Fill& fill) {
@@ -204,6 +269,11 @@ void copy_priority(CUgraphNode from, CUgraphNode to) {
 
 }  // namespace
 
+const std::vector<NodeVariant>& SpareVariants::all() {
+  if (const List list = std::exchange(list_, {})) all_ = list();
+  return all_;
+}
+
 bool has_large_queues(const NodeVariant& variant) {
   const jit::Variant& of = variant.parent->variant();
   return !of.promoted && of.queues.front().is_work_queue;
@@ -217,7 +287,7 @@ std::optional<Registry::Handle> parent_of(const CUDA_KERNEL_NODE_PARAMS& params)
 }
 
 ChosenVariant choose_variant(const Registry::Handle& handle, const CUDA_KERNEL_NODE_PARAMS& params,
-                             const GraphContext& context, const NodeVariant* before) {
+                             const GraphContext& context, FirstVariants first, SpareVariants& spare) {
   const bool is_of_another = handle.context_id != kEveryContext && handle.context_id != context.id;
   if (is_of_another || (params.ctx != nullptr && params.ctx != context.context))
     return {{}, &reasons::kHandleOfAnotherContext};
@@ -230,7 +300,7 @@ ChosenVariant choose_variant(const Registry::Handle& handle, const CUDA_KERNEL_N
   variant.parent = variant_for(handle.parent, launch);
   if (variant.parent == nullptr) return {{}, &reasons::kOrderMatters};
   if (launches_from_device(variant.parent->variant())) return {{}, &reasons::kLaunchesInGraph};
-  chosen.left = prepare(variant, launch, context, before);
+  chosen.left = prepare(variant, launch, context, first, spare);
   return chosen;
 }
 
@@ -251,36 +321,51 @@ MaybeReason refuse_node(CUgraphNode node) {
   if (get(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) && value.clusterDim.x != 0) return &reasons::kClusterLaunch;
   if (get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) && value.memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT)
     return &reasons::kLaunchAttribute;
+  // Kernels change such a node. They would not change its consumers.
+  if (get(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) &&
+      value.deviceUpdatableKernelNode.deviceUpdatable)
+    return &reasons::kLaunchAttribute;
   return nullptr;
 }
 
 ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
-                           NodeVariant variant, const GraphContext& context)
-    : node_(node), variant_(std::move(variant)) {
-  const Driver& cuda = *driver();
+                           NodeVariant variant, const GraphContext& context, const ReplacedNode* like)
+    : node_(node), variant_(std::move(variant)), runs_variant_(true), used_(used_by(variant_)) {
   const VariantParams parent(params, variant_, context);
-  const std::vector<CUgraphNode> behind = dependents_of(node);
-  const size_t queues = variant_.prepared->consumers.size();
-  consumers_.resize(queues);
-  require(cuda.graph_kernel_set_params(node, &parent.params()), "cuGraphKernelNodeSetParams");
-  CUgraphNode last = node;
-  for (size_t i = 0; i < queues; ++i) {
-    if (!is_run(variant_, i)) continue;
-    const ConsumerParams consumer(variant_, i);
-    require(cuda.graph_add_kernel(&consumers_[i], graph, &last, 1, &consumer.params()),
-            "cuGraphAddKernelNode");
-    last = consumers_[i];
-    copy_priority(node, last);
+  require(driver()->graph_kernel_set_params(node, &parent.params()), "cuGraphKernelNodeSetParams");
+  add(graph, parent.params(), larger(used_, like ? like->shape() : largest_of(variant_.first)), context);
+}
+
+ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
+                           const GraphContext& context, const ReplacedNode& like)
+    : node_(node), variant_(like.variant_), runs_variant_(false) {
+  add(graph, params, like.shape(), context);
+}
+
+// The kernel of `idle` stands in nodes that are disabled.
+void ReplacedNode::add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS& idle, NodeShape shape,
+                       const GraphContext& context) {
+  const Driver& cuda = *driver();
+  const std::vector<CUgraphNode> behind = dependents_of(node_);
+  CUgraphNode last = node_;
+  const std::vector<size_t> queues = queues_run(variant_);
+  for (size_t i = 0; i < shape.consumers; ++i) {
+    CUgraphNode added = nullptr;
+    const auto add_behind = [&](const CUDA_KERNEL_NODE_PARAMS& params) {
+      require(cuda.graph_add_kernel(&added, graph, &last, 1, &params), "cuGraphAddKernelNode");
+    };
+    i < used_.consumers ? add_behind(ConsumerParams(variant_, queues[i]).params()) : add_behind(idle);
+    last = consumers_.emplace_back(added);
+    copy_priority(node_, last);
   }
-  for (const Fill& fill : fills_of(variant_)) {
-    const CUDA_MEMSET_NODE_PARAMS fill_params = params_of(fill);
-    const CUgraphNode behind_node = queues == 0 ? node : consumers_[fill.consumer];
-    require(
-        cuda.graph_add_memset(&fills_.emplace_back(), graph, &behind_node, 1, &fill_params, context.context),
-        "cuGraphAddMemsetNode");
+  const std::vector<Fill> fills = fills_of(variant_);
+  for (size_t i = 0; i < shape.fills; ++i) {
+    const CUDA_MEMSET_NODE_PARAMS params = params_of(i < used_.fills ? fills[i] : idle_fill(variant_));
+    require(cuda.graph_add_memset(&fills_.emplace_back(), graph, &last, 1, &params, context.context),
+            "cuGraphAddMemsetNode");
   }
-  if (behind.empty() || last == node) return;
-  const std::vector<CUgraphNode> from(behind.size(), node), to(behind.size(), last);
+  if (behind.empty() || last == node_) return;
+  const std::vector<CUgraphNode> from(behind.size(), node_), to(behind.size(), last);
   require(cuda.graph_remove_dependencies(graph, from.data(), behind.data(), behind.size()),
           "cuGraphRemoveDependencies");
   require(cuda.graph_add_dependencies(graph, to.data(), behind.data(), behind.size()),
@@ -292,28 +377,69 @@ bool ReplacedNode::has_added(CUgraphNode node) const {
          (std::ranges::count(consumers_, node) != 0 || std::ranges::count(fills_, node) != 0);
 }
 
+namespace {
+
+// Enables the first `used` of these, and disables the others.
+CUresult enable(CUgraphExec executable, const std::vector<CUgraphNode>& nodes, size_t used) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const CUresult result = driver()->exec_set_enabled(executable, nodes[i], i < used ? 1 : 0);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult enable(CUgraphExec executable, const std::vector<CUgraphNode>& consumers,
+                const std::vector<CUgraphNode>& fills, NodeShape used) {
+  const CUresult result = enable(executable, consumers, used.consumers);
+  return result == CUDA_SUCCESS ? enable(executable, fills, used.fills) : result;
+}
+
+}  // namespace
+
 CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
                            const GraphContext& context) {
-  const size_t queues = variant.prepared->consumers.size();
-  const std::vector<Fill> fills = fills_of(variant);
-  if (queues != consumers_.size() || fills.size() != fills_.size()) return CUDA_ERROR_NOT_SUPPORTED;
-  for (size_t i = 0; i < queues; ++i) {
-    if (is_run(variant, i) != (consumers_[i] != nullptr)) return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  const NodeShape used = used_by(variant);
+  if (used.consumers > consumers_.size() || used.fills > fills_.size()) return CUDA_ERROR_NOT_SUPPORTED;
   const Driver& cuda = *driver();
   const VariantParams parent(params, variant, context);
   CUresult result = cuda.exec_set_kernel_v2(executable, node_, &parent.params());
-  for (size_t i = 0; i < queues && result == CUDA_SUCCESS; ++i) {
-    if (!is_run(variant, i)) continue;
-    const ConsumerParams consumer(variant, i);
+  const std::vector<size_t> queues = queues_run(variant);
+  for (size_t i = 0; i < used.consumers && result == CUDA_SUCCESS; ++i) {
+    const ConsumerParams consumer(variant, queues[i]);
     result = cuda.exec_set_kernel_v2(executable, consumers_[i], &consumer.params());
   }
-  for (size_t i = 0; i < fills.size() && result == CUDA_SUCCESS; ++i) {
+  const std::vector<Fill> fills = fills_of(variant);
+  for (size_t i = 0; i < used.fills && result == CUDA_SUCCESS; ++i) {
     const CUDA_MEMSET_NODE_PARAMS fill = params_of(fills[i]);
     result = cuda.exec_set_memset(executable, fills_[i], &fill, context.context);
   }
-  if (result == CUDA_SUCCESS) variant_ = std::move(variant);
+  if (result == CUDA_SUCCESS && used != used_) result = enable(executable, consumers_, fills_, used);
+  if (result != CUDA_SUCCESS) return result;
+  variant_ = std::move(variant);
+  runs_variant_ = true;
+  used_ = used;
   return result;
+}
+
+CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params) {
+  CUresult result = driver()->exec_set_kernel_v2(executable, node_, &params);
+  if (result == CUDA_SUCCESS) result = enable(executable, consumers_, fills_, {});
+  if (result != CUDA_SUCCESS) return result;
+  runs_variant_ = false;
+  used_ = {};
+  return result;
+}
+
+CUresult ReplacedNode::updated(CUgraphExec executable, const ReplacedNode& from) {
+  const bool has_idle = used_ != shape() || from.used_ != shape();
+  variant_ = from.variant_;
+  runs_variant_ = from.runs_variant_;
+  used_ = from.used_;
+  return has_idle ? enable(executable, consumers_, fills_, used_) : CUDA_SUCCESS;
+}
+
+CUresult ReplacedNode::disable_idle(CUgraphExec executable) const {
+  return used_ == shape() ? CUDA_SUCCESS : enable(executable, consumers_, fills_, used_);
 }
 
 }  // namespace klap::runtime

@@ -18,7 +18,11 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "runtime/launch_reasons.h"
@@ -55,34 +59,83 @@ struct ChosenVariant {
   NodeVariant variant;
   MaybeReason left = nullptr;  // why there is none
 };
-// The variant for a node with these parameters. It uses queues of `before` if these are large enough.
+
+// Variants whose queues nodes may have, each for one node.
+class SpareVariants {
+ public:
+  // `list` gives them when they are first asked for, since most nodes have their own again.
+  using List = std::function<std::vector<NodeVariant>()>;
+  explicit SpareVariants(List list = {}) : list_(std::move(list)) {}
+  const std::vector<NodeVariant>& all();
+  void take(const NodeVariant& variant) { taken_.insert(variant.queues.get()); }
+  [[nodiscard]] bool is_taken(const NodeVariant& variant) const {
+    return taken_.contains(variant.queues.get());
+  }
+
+ private:
+  List list_;
+  std::vector<NodeVariant> all_;
+  std::unordered_set<const LaunchContext*> taken_;
+};
+
+// The variant for a node with these parameters. It has queues that are large enough: those of the first
+// variant of `first` that has such ones, else the smallest ones of `spare`, else new ones. Null in `first`
+// stands for none.
 ChosenVariant choose_variant(const Registry::Handle& handle, const CUDA_KERNEL_NODE_PARAMS& params,
-                             const GraphContext& context, const NodeVariant* before = nullptr);
+                             const GraphContext& context, std::initializer_list<const NodeVariant*> first,
+                             SpareVariants& spare);
+
+// The nodes that a replaced one has behind it. A variant that needs fewer leaves the rest disabled, because
+// the nodes of an executable graph stay the same.
+struct NodeShape {
+  size_t consumers = 0, fills = 0;
+  bool operator==(const NodeShape&) const = default;
+};
 
 class ReplacedNode {
  public:
   // Replaces a node of a graph that is klap_jit's own. `params` are the program's, in memory that is not the
-  // node's. Throws Error if the driver refuses, when the graph may be half changed.
+  // node's. The nodes are those of `like`, or enough for all variants of the parent. Throws Error if the
+  // driver refuses, when the graph may be half changed.
   ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
-               const GraphContext& context);
+               const GraphContext& context, const ReplacedNode* like);
+  // Gives a node whose kernel launches nothing the nodes of `like`, which it is to take the place of.
+  ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
+               const GraphContext& context, const ReplacedNode& like);
 
   [[nodiscard]] CUgraphNode node() const { return node_; }
+  // The variant that it runs, or the last one that it ran.
   [[nodiscard]] const NodeVariant& variant() const { return variant_; }
-  // Called when the executable graph has taken over such a variant from another graph.
-  void updated(const NodeVariant& to) { variant_ = to; }
+  // False while the program has it run a kernel that launches nothing.
+  [[nodiscard]] bool runs_variant() const { return runs_variant_; }
+  // Whether the program has it enabled.
+  [[nodiscard]] bool is_enabled() const { return is_enabled_; }
+  void set_enabled(bool enabled) { is_enabled_ = enabled; }
   // True for nodes that the program's graph does not have.
   [[nodiscard]] bool has_added(CUgraphNode node) const;
 
   // Gives it other parameters in an executable graph, with a variant for these. The result is the driver's,
-  // or CUDA_ERROR_NOT_SUPPORTED for a variant that would need other nodes.
+  // or CUDA_ERROR_NOT_SUPPORTED for a variant that would need more nodes.
   CUresult set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
                const GraphContext& context);
+  // Gives it a kernel that launches nothing.
+  CUresult set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params);
+  // Called when the executable graph has taken over what `from` runs in another graph.
+  CUresult updated(CUgraphExec executable, const ReplacedNode& from);
+  // Called when the executable graph is made.
+  CUresult disable_idle(CUgraphExec executable) const;
 
  private:
+  [[nodiscard]] NodeShape shape() const { return {consumers_.size(), fills_.size()}; }
+  void add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS& idle, NodeShape shape, const GraphContext& context);
+
   CUgraphNode node_;
   NodeVariant variant_;
-  std::vector<CUgraphNode> consumers_;  // by queue, null where there is none
-  std::vector<CUgraphNode> fills_;
+  bool runs_variant_;
+  bool is_enabled_ = true;
+  NodeShape used_;  // as many of the following, from the first on
+  std::vector<CUgraphNode> consumers_;
+  std::vector<CUgraphNode> fills_;  // behind the last consumer
 };
 
 // Why a node of the program's graph must stay as it is, whatever it runs.

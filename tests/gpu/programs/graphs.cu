@@ -5,8 +5,10 @@
 // Natively, replays of such graphs were seen to lose children or to hang (H200, driver 580). So the program
 // is not compared with a native run; every result is checked against the processor's.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "program.h"
 
@@ -73,6 +75,27 @@ __global__ void passing(int* cells, int link, int all, int value) {
   if (threadIdx.x == 0) passing<<<1, kBlockSize>>>(cells, link + 1, all, next);
 }
 
+// What `parent` does, without launches.
+__global__ void alone(int* cells, int amount) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cells[t] += (t % 3 + 1) * amount;
+}
+
+// Two launch sites, so two queues where each has its own.
+__global__ void parent_of_two(int* cells, int amount) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  add_to<<<1, 32>>>(cells + t, amount);
+  if (t % 3 != 0) add_to<<<t % 3, 32>>>(cells + t, amount);
+}
+
+__global__ void follow(const int* from, int* to) { to[threadIdx.x] = from[threadIdx.x] * 3 % 1009 + 1; }
+
+// That the order of the children does not matter is known where the pointers lead to different allocations.
+__global__ void parent_of_followers(const int* from, int* to) {
+  const int t = threadIdx.x;
+  follow<<<1, 8>>>(from + 8 * t, to + 8 * t);
+}
+
 class Cells {
  public:
   Cells() : buffer_(kMostBlocks * kBlockSize), expected_(kMostBlocks * kBlockSize) {}
@@ -88,6 +111,9 @@ class Cells {
     for (int block = 0; block < blocks; ++block) {
       for (int i = 0; i < 5; ++i) expected_[block] = expected_[block] * (i + 2) % 1009 + 1;
     }
+  }
+  void expect_followers(const Cells& from) {
+    for (int t = 0; t < kThreads; ++t) expected_[t] = from.expected_[t] * 3 % 1009 + 1;
   }
   void expect_descent(int depth) { expected_[0] += (2 << depth) - 1; }
   void expect_links(int all) {
@@ -430,6 +456,230 @@ void test_updates(gpu::Report& report) {
   destroy(executable);
 }
 
+// The bytes that are free when all that has run is done.
+size_t free_memory() {
+  gpu::wait("free memory");
+  size_t free = 0, total = 0;
+  gpu::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
+// A node's kernel changes, also to one that launches nothing and back. Queues are used again, so that memory
+// does not go on to be taken.
+void test_kernels(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  cudaGraph_t graph = nullptr;
+  gpu::check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+  ParentNode at_first(cells.data(), 1);
+  at_first.params.func = reinterpret_cast<void*>(parent_of_two);
+  cudaGraphNode_t const node = at_first.add(graph);
+  add_square(graph, cells.data(), {node});
+  cudaGraphExec_t const executable = instantiate(graph);
+  void* const kernels[] = {reinterpret_cast<void*>(parent), reinterpret_cast<void*>(alone),
+                           reinterpret_cast<void*>(parent_forget), reinterpret_cast<void*>(parent_of_two)};
+  size_t before = 0;
+  for (int i = 0; i < replays; ++i) {
+    if (i == 12) before = free_memory();
+    const int blocks = 1 + i * 5 % kMostBlocks;
+    ParentNode changed(cells.data(), i % 5, blocks);
+    changed.params.func = kernels[i % 4];
+    gpu::check(cudaGraphExecKernelNodeSetParams(executable, node, &changed.params),
+               "cudaGraphExecKernelNodeSetParams");
+    launch(executable, stream);
+    cells.expect_parent(i % 5, blocks);
+    cells.expect_square();
+  }
+  const size_t taken = before - free_memory();
+  report.expect(before == 0 || taken < size_t{8} << 20, "kernels: %zu bytes are taken by changes", taken);
+  cells.compare(report, "kernels");
+  destroy(executable);
+  destroy(graph);
+}
+
+// Updates do so, too.
+void test_updated_kernels(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  cudaGraphExec_t executable = nullptr;
+  size_t before = 0;
+  for (int i = 0; i < replays; ++i) {
+    if (i == 12) before = free_memory();
+    const int blocks = 1 + i * 3 % kMostBlocks;
+    cudaGraph_t const graph = capture(stream, [&] {
+      if (i % 3 == 1)
+        alone<<<blocks, kBlockSize, 0, stream>>>(cells.data(), i % 4);
+      else if (i % 6 == 0)
+        parent<<<blocks, kBlockSize, 0, stream>>>(cells.data(), i % 4);
+      else
+        parent_forget<<<blocks, kBlockSize, 0, stream>>>(cells.data(), i % 4);
+      square<<<kBlocks, kBlockSize, 0, stream>>>(cells.data());
+      if (i % 2 == 0)
+        parent<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), 3);
+      else
+        alone<<<kBlocks, kBlockSize, 0, stream>>>(cells.data(), 3);
+    });
+    if (i == 0) executable = instantiate(graph);
+    cudaGraphExecUpdateResultInfo info{};
+    if (i != 0) gpu::check(cudaGraphExecUpdate(executable, graph, &info), "cudaGraphExecUpdate");
+    destroy(graph);
+    launch(executable, stream);
+    cells.expect_parent(i % 4, blocks);
+    cells.expect_square();
+    cells.expect_parent(3);
+  }
+  const size_t taken = before - free_memory();
+  report.expect(before == 0 || taken < size_t{8} << 20, "updated kernels: %zu bytes are taken", taken);
+  cells.compare(report, "updated kernels");
+  destroy(executable);
+}
+
+// A launch of `parent_of_followers` whose pointers are apart, or not.
+struct FollowersNode {
+  FollowersNode(int* from, int* to) : in(from), out(to) {
+    params.func = reinterpret_cast<void*>(parent_of_followers);
+    params.gridDim = dim3(1);
+    params.blockDim = dim3(kThreads / 8);
+    params.kernelParams = arguments;
+  }
+  FollowersNode(const FollowersNode&) = delete;
+  FollowersNode& operator=(const FollowersNode&) = delete;
+  cudaGraphNode_t add(cudaGraph_t graph) const {
+    cudaGraphNode_t node = nullptr;
+    gpu::check(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &params), "cudaGraphAddKernelNode");
+    return node;
+  }
+
+  int *in, *out;
+  void* arguments[2] = {&in, &out};
+  cudaKernelNodeParams params{};
+};
+
+// A condition of the rewriting holds at first and not later, or the other way round.
+void test_conditions(gpu::Report& report) {
+  Cells from, to;
+  const Stream stream;
+  const auto target = [&](bool is_apart) { return is_apart ? to.data() : from.data(); };
+  for (const bool is_apart_first : {true, false}) {
+    cudaGraph_t graph = nullptr;
+    gpu::check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+    cudaGraphNode_t const node = FollowersNode(from.data(), target(is_apart_first)).add(graph);
+    cudaGraphExec_t const executable = instantiate(graph);
+    for (int i = 0; i < replays; ++i) {
+      const bool is_apart = (i % 3 == 0) == is_apart_first;
+      const FollowersNode changed(from.data(), target(is_apart));
+      if (i % 4 < 2) {
+        gpu::check(cudaGraphExecKernelNodeSetParams(executable, node, &changed.params),
+                   "cudaGraphExecKernelNodeSetParams");
+      } else {
+        cudaGraph_t other = nullptr;
+        gpu::check(cudaGraphCreate(&other, 0), "cudaGraphCreate");
+        changed.add(other);
+        cudaGraphExecUpdateResultInfo info{};
+        gpu::check(cudaGraphExecUpdate(executable, other, &info), "cudaGraphExecUpdate");
+        destroy(other);
+      }
+      launch(executable, stream);
+      (is_apart ? to : from).expect_followers(from);
+    }
+    destroy(executable);
+    destroy(graph);
+  }
+  from.compare(report, "conditions, from");
+  to.compare(report, "conditions, to");
+}
+
+cudaGraphNode_t add_child(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& after, cudaGraph_t child) {
+  cudaGraphNode_t node = nullptr;
+  gpu::check(cudaGraphAddChildGraphNode(&node, graph, after.data(), after.size(), child),
+             "cudaGraphAddChildGraphNode");
+  return node;
+}
+
+cudaGraphNode_t node_within(cudaGraphNode_t node, size_t number) {
+  cudaGraph_t graph = nullptr;
+  gpu::check(cudaGraphChildGraphNodeGetGraph(node, &graph), "cudaGraphChildGraphNodeGetGraph");
+  std::vector<cudaGraphNode_t> nodes(8);
+  size_t count = nodes.size();
+  gpu::check(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+  return nodes[number];
+}
+
+// Graphs three deep. A node in the innermost one changes, and a graph in the middle is replaced.
+void test_deep(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  cudaGraph_t graphs[5] = {};
+  for (cudaGraph_t& graph : graphs) gpu::check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+  const auto& [inner, middle, outer, other_inner, other_middle] = graphs;
+  add_square(inner, cells.data(), {ParentNode(cells.data(), 4).add(inner)});
+  add_square(other_inner, cells.data(), {ParentNode(cells.data(), 9).add(other_inner)});
+  add_child(middle, {ParentNode(cells.data(), 2).add(middle)}, inner);
+  add_child(other_middle, {ParentNode(cells.data(), 5).add(other_middle)}, other_inner);
+  cudaGraphNode_t const first = add_child(outer, {}, middle);
+  cudaGraphNode_t const second = add_child(outer, {first}, middle);
+  cudaGraphNode_t const deepest = node_within(node_within(second, 1), 0);
+  cudaGraphExec_t const executable = instantiate(outer);
+  int of_first[2] = {2, 4}, of_second[2] = {2, 4};
+  for (int i = 0; i < replays; ++i) {
+    if (i % 4 == 2) {
+      const bool is_other = i % 8 == 2;
+      gpu::check(cudaGraphExecChildGraphNodeSetParams(executable, first, is_other ? other_middle : middle),
+                 "cudaGraphExecChildGraphNodeSetParams");
+      of_first[0] = is_other ? 5 : 2;
+      of_first[1] = is_other ? 9 : 4;
+    }
+    if (i % 3 == 1) {
+      ParentNode changed(cells.data(), i);
+      if (i % 2 == 0) changed.params.func = reinterpret_cast<void*>(alone);
+      gpu::check(cudaGraphExecKernelNodeSetParams(executable, deepest, &changed.params),
+                 "cudaGraphExecKernelNodeSetParams");
+      of_second[1] = i;
+    }
+    launch(executable, stream);
+    for (const int* amounts : {of_first, of_second}) {
+      cells.expect_parent(amounts[0]);
+      cells.expect_parent(amounts[1]);
+      cells.expect_square();
+    }
+  }
+  cells.compare(report, "deep");
+  destroy(executable);
+  for (cudaGraph_t graph : graphs) destroy(graph);
+}
+
+// Host threads that each capture, instantiate, update and launch, while others do.
+void test_threads(gpu::Report& report) {
+  constexpr int kHostThreads = 3;
+  Cells cells[kHostThreads];
+  std::vector<std::thread> threads;
+  for (Cells& own : cells) {
+    threads.emplace_back([&own] {
+      const Stream stream;
+      cudaGraphExec_t executable = nullptr;
+      for (int i = 0; i < replays; ++i) {
+        const int blocks = 1 + i * 3 % kMostBlocks;
+        cudaGraph_t const graph = capture(stream, [&] {
+          parent<<<blocks, kBlockSize, 0, stream>>>(own.data(), i % 4);
+          square<<<kBlocks, kBlockSize, 0, stream>>>(own.data());
+        });
+        cudaGraphExecUpdateResultInfo info{};
+        if (i % 5 != 0) gpu::check(cudaGraphExecUpdate(executable, graph, &info), "cudaGraphExecUpdate");
+        if (i % 5 == 0 && executable != nullptr) destroy(executable);
+        if (i % 5 == 0) executable = instantiate(graph);
+        destroy(graph);
+        launch(executable, stream);
+        own.expect_parent(i % 4, blocks);
+        own.expect_square();
+      }
+      stream.synchronize();
+      destroy(executable);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (Cells& own : cells) own.compare(report, "host threads");
+}
+
 // A graph of another form cannot be taken over, as natively, and the executable one stays as it is.
 void test_refused(gpu::Report& report) {
   Cells cells;
@@ -446,10 +696,17 @@ void test_refused(gpu::Report& report) {
   report.expect(refused == cudaErrorGraphExecUpdateFailure, "an update to another form: code %d",
                 static_cast<int>(refused));
   cudaGetLastError();
+  gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+  const cudaError_t captured = cudaGraphLaunch(executable, stream);
+  report.expect(captured == cudaErrorStreamCaptureUnsupported, "a launch that is captured: code %d",
+                static_cast<int>(captured));
+  cudaGraph_t spoilt = nullptr;
+  cudaStreamEndCapture(stream, &spoilt);
+  cudaGetLastError();
   launch(executable, stream);
   cells.expect_parent(5);
   cells.expect_square();
-  cells.compare(report, "after a refused update");
+  cells.compare(report, "after refused calls");
   destroy(executable);
   for (cudaGraph_t each : {graph, other}) destroy(each);
 }
@@ -470,20 +727,61 @@ void test_many(gpu::Report& report) {
   cells.compare(report, "graphs that come and go");
 }
 
+// An allocation takes what the queues of ended graphs had.
+void test_memory(gpu::Report& report) {
+  Cells cells;
+  const Stream stream;
+  const size_t before = free_memory();
+  cudaGraph_t const graph = capture(stream, [&] { descend<<<1, 1, 0, stream>>>(cells.data(), 3); });
+  cudaGraphExec_t const executable = instantiate(graph);
+  launch(executable, stream);
+  cells.expect_descent(3);
+  cells.compare(report, "before memory is full");
+  destroy(executable);
+  destroy(graph);
+  constexpr size_t kSpare = size_t{160} << 20;  // less than a queue of a recursion
+  void* most = nullptr;
+  cudaError_t taken = cudaErrorMemoryAllocation;
+  // The driver may say a moment later that nothing uses the queues any more.
+  for (int i = 0; i < 100 && taken == cudaErrorMemoryAllocation; ++i) {
+    if (i != 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    taken = cudaMalloc(&most, before - kSpare);
+  }
+  report.expect(taken == cudaSuccess, "memory: %zu of %zu bytes cannot be allocated", before - kSpare,
+                before);
+  cudaGetLastError();
+  gpu::check(cudaFree(most), "cudaFree");
+}
+
 struct Test {
   const char* name;
   void (*run)(gpu::Report&);
 };
-// Device code may not be loaded while a stream is captured, so the first one captures nothing.
-constexpr Test kTests[] = {{"nodes", test_nodes},           {"captured", test_captured},
-                           {"chains", test_chains},         {"forks", test_forks},
-                           {"within", test_within},         {"side_by_side", test_side_by_side},
-                           {"parameters", test_parameters}, {"updates", test_updates},
-                           {"refused", test_refused},       {"many", test_many}};
+constexpr Test kTests[] = {{"memory", test_memory},
+                           {"nodes", test_nodes},
+                           {"captured", test_captured},
+                           {"chains", test_chains},
+                           {"forks", test_forks},
+                           {"within", test_within},
+                           {"side_by_side", test_side_by_side},
+                           {"parameters", test_parameters},
+                           {"updates", test_updates},
+                           {"kernels", test_kernels},
+                           {"updated_kernels", test_updated_kernels},
+                           {"conditions", test_conditions},
+                           {"deep", test_deep},
+                           {"threads", test_threads},
+                           {"refused", test_refused},
+                           {"many", test_many}};
 
 int main(int argc, char** argv) {
   gpu::Report report("graphs");
   if (argc > 1) replays = std::atoi(argv[1]);
+  {  // device code may not be loaded while a stream is captured
+    Cells cells;
+    square<<<kBlocks, kBlockSize>>>(cells.data());
+    cells.compare(report, "outside of graphs");
+  }
   const std::string which = argc > 2 ? argv[2] : "";
   bool is_known = which.empty();
   for (const Test& test : kTests) {
