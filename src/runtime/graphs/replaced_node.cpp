@@ -12,7 +12,6 @@
 #include "runtime/launch/queue_room.h"
 #include "runtime/parents/made_for.h"
 #include "runtime/queues/chain_shape.h"
-#include "runtime/queues/work_queue_shape.h"
 
 namespace klap::runtime {
 
@@ -51,7 +50,7 @@ MaybeReason make_chain_room(NodeVariant& variant, const Launch& launch) {
 // A queue of a recursion takes a smaller part of the memory if there is not enough for the usual one. Without
 // it, all children would be launched by the device.
 Cut make_node_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
-  constexpr uint64_t kLeast = 4 * WorkQueueShape::kLeast;  // smaller limits give queues of one size
+  constexpr uint64_t kLeast = uint64_t{1} << 20;
   Cut cut = make_room(launch, parent, context);
   if (!parent.variant().queues.front().is_work_queue) return cut;
   for (uint64_t bytes = parent.pool_bytes() / 4; bytes >= kLeast && is_lack_of_memory(cut.no_room);

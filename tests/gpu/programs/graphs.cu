@@ -745,11 +745,12 @@ void test_memory(gpu::Report& report) {
   // The driver may say a moment later that nothing uses the queues any more.
   for (int i = 0; i < 100 && taken == cudaErrorMemoryAllocation; ++i) {
     if (i != 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    gpu::wait("an allocation");
     taken = cudaMalloc(&most, before - kSpare);
+    cudaGetLastError();
   }
   report.expect(taken == cudaSuccess, "memory: %zu of %zu bytes cannot be allocated", before - kSpare,
                 before);
-  cudaGetLastError();
   gpu::check(cudaFree(most), "cudaFree");
 }
 
