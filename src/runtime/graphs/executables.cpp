@@ -195,7 +195,8 @@ std::vector<NodeVariant> spare_variants(const Executable& executable, size_t fir
 // Replaces the parents in copies of graphs.
 class Rewriter {
  public:
-  explicit Rewriter(const GraphContext& context) : context_(context) {}
+  // `for_all`: nodes are added for all variants of a parent.
+  Rewriter(const GraphContext& context, bool for_all) : context_(context), for_all_(for_all) {}
   // The copy is to be taken over by an executable graph, whose `count` nodes from a place on it is like. Its
   // launches follow each other, so queues of these nodes may be used again.
   Rewriter(const Executable& executable, size_t first_place, size_t count)
@@ -246,10 +247,13 @@ class Rewriter {
       chosen = choose_variant(handle, params, context_, {shared, own}, spare_);
     }
     if (chosen.left) return leave_in_graph(handle.parent->name(), *chosen.left);
-    replaced.try_emplace(place, node.in, node.copy, params, std::move(chosen.variant), context_, like);
+    NodeShape shape = like ? like->shape() : NodeShape{};
+    if (for_all_) shape = shape_for_all(handle.parent);
+    replaced.try_emplace(place, node.in, node.copy, params, std::move(chosen.variant), context_, shape);
   }
 
   const GraphContext context_;
+  const bool for_all_ = false;
   const Replaced* like_ = nullptr;
   size_t first_place_ = 0;
   bool are_paired_ = true;
@@ -366,8 +370,8 @@ std::optional<CUresult> or_left(CUgraph graph, const Work& work) {
 }
 
 // An executable graph from a copy of the program's; null if no parent was replaced in it.
-std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphContext& context) {
-  auto rewritten = Rewriter(context).rewrite(graph);
+std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphContext& context, bool for_all) {
+  auto rewritten = Rewriter(context, for_all).rewrite(graph);
   if (!rewritten) return nullptr;
   auto made = std::make_shared<Executable>();
   made->context = context;
@@ -382,12 +386,37 @@ std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphConte
   return made;
 }
 
-void disable_idle_nodes(const Executable& known, CUgraphExec executable) {
-  for (const auto& [place, node] : known.from.replaced) {
-    const CUresult result = node.disable_idle(executable);
-    if (result != CUDA_SUCCESS) driver()->graph_exec_destroy(executable);
-    require(result, "cuGraphNodeSetEnabled");
+// False if the driver does not disable them all.
+bool disable_idle_nodes(const Executable& known, CUgraphExec executable) {
+  return std::ranges::all_of(known.from.replaced, [&](const auto& each) {
+    return each.second.disable_idle(executable) == CUDA_SUCCESS;
+  });
+}
+
+// Instantiates the graph with its parents replaced; null if there are none.
+std::shared_ptr<Executable> instantiate_rewritten(CUgraph graph, const GraphContext& context,
+                                                  const CUgraphExec& executable,
+                                                  const std::function<CUresult(CUgraph)>& instantiate) {
+  for (const bool for_all : {true, false}) {
+    auto made = rewritten_executable(graph, context, for_all);
+    if (!made) return nullptr;
+    require(instantiate(made->from.copy->graph()), "instantiating the rewritten graph");
+    if (disable_idle_nodes(*made, executable)) return made;
+    require(driver()->graph_exec_destroy(executable), "cuGraphExecDestroy");
   }
+  throw Error(ErrorCode::Driver, "nodes that are not needed cannot be disabled");
+}
+
+// Asks each node before the executable graph takes over what was replaced in a copy.
+CUresult about_to_take_over(const Executable& known, CUgraphExec executable, size_t first,
+                            const RewrittenCopy& from) {
+  for (const auto& [place, node] : from.replaced) {
+    const auto found = known.from.replaced.find(first + place);
+    if (found == known.from.replaced.end()) continue;
+    const CUresult result = found->second.about_to_update(executable, node);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
 }
 
 // The program's node in place of a copy's; the node itself if it is none of the copy's.
@@ -424,16 +453,13 @@ std::optional<CUresult> instantiate_graph(CUgraph graph, unsigned long long flag
     const GraphContext context = current_context();
     const RelaxedCapture relaxed;
     release_unused(context.id);
-    auto made = rewritten_executable(graph, context);
+    auto made = instantiate_rewritten(graph, context, *executable, instantiate);
     if (!made) return std::nullopt;
-    const CUresult result = instantiate(made->from.copy->graph());
-    require(result, "instantiating the rewritten graph");
-    disable_idle_nodes(*made, *executable);
     log_rewritten(*made);
     const std::lock_guard lock(table_mutex);
     executables()[*executable] = std::move(made);
     executables_count.store(executables().size(), std::memory_order_relaxed);
-    return result;
+    return CUDA_SUCCESS;
   });
 }
 
@@ -451,7 +477,9 @@ std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
     // Without such nodes, it is no longer like the executable graph, and the driver says so.
     if (!rewritten) return std::nullopt;
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
-    CUresult result = update(rewritten->copy->graph());
+    CUresult result = about_to_take_over(*known, executable, 0, *rewritten);
+    if (result != CUDA_SUCCESS) return result;
+    result = update(rewritten->copy->graph());
     if (result == CUDA_SUCCESS) result = take_over(*known, executable, 0, *rewritten);
     for (CUgraphNode* const node : named) *node = original_of(*rewritten, *node);
     return result;
@@ -521,7 +549,9 @@ std::optional<CUresult> set_child_graph(CUgraphExec executable, CUgraphNode node
     auto rewritten = Rewriter(*known, place + 1, within).rewrite(child);
     if (!rewritten) return driver()->exec_set_child_graph(executable, copy, child);
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
-    const CUresult result = driver()->exec_set_child_graph(executable, copy, rewritten->copy->graph());
+    CUresult result = about_to_take_over(*known, executable, place + 1, *rewritten);
+    if (result != CUDA_SUCCESS) return result;
+    result = driver()->exec_set_child_graph(executable, copy, rewritten->copy->graph());
     return result == CUDA_SUCCESS ? take_over(*known, executable, place + 1, *rewritten) : result;
   });
 }

@@ -218,21 +218,6 @@ NodeShape used_by(const NodeVariant& variant) {
   return {queues_run(variant).size(), fills_of(variant).size()};
 }
 
-// Nodes enough for all variants of a parent, so that parameters may change from one to the other.
-NodeShape largest_of(const std::shared_ptr<ParentKernel>& first) {
-  NodeShape largest;
-  for (const ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
-    const jit::Variant& variant = parent->variant();
-    const bool is_chosen_elsewhere = parent != first.get() && variant.in_blocks;
-    if (launches_from_device(variant) || is_chosen_elsewhere) continue;
-    const bool has_rings = variant.promoted && variant.promoted->double_buffered;
-    const size_t rings = has_rings ? std::size(ChainShape::kCounters) + 1 : 0;
-    const auto emptied = std::ranges::count_if(variant.queues, &jit::ChildQueue::double_buffered);
-    largest.consumers = std::max(largest.consumers, variant.queues.size());
-    largest.fills = std::max(largest.fills, rings + static_cast<size_t>(emptied));
-  }
-  return largest;
-}
 NodeShape larger(const NodeShape& a, const NodeShape& b) {
   return {std::max(a.consumers, b.consumers), std::max(a.fills, b.fills)};
 }
@@ -267,6 +252,21 @@ void copy_priority(CUgraphNode from, CUgraphNode to) {
 }
 
 }  // namespace
+
+NodeShape shape_for_all(const std::shared_ptr<ParentKernel>& first) {
+  NodeShape largest;
+  for (const ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
+    const jit::Variant& variant = parent->variant();
+    const bool is_chosen_elsewhere = parent != first.get() && variant.in_blocks;
+    if (launches_from_device(variant) || is_chosen_elsewhere) continue;
+    const bool has_rings = variant.promoted && variant.promoted->double_buffered;
+    const size_t rings = has_rings ? std::size(ChainShape::kCounters) + 1 : 0;
+    const auto emptied = std::ranges::count_if(variant.queues, &jit::ChildQueue::double_buffered);
+    largest.consumers = std::max(largest.consumers, variant.queues.size());
+    largest.fills = std::max(largest.fills, rings + static_cast<size_t>(emptied));
+  }
+  return largest;
+}
 
 const std::vector<NodeVariant>& SpareVariants::all() {
   if (const List list = std::exchange(list_, {})) all_ = list();
@@ -328,11 +328,11 @@ MaybeReason refuse_node(CUgraphNode node) {
 }
 
 ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
-                           NodeVariant variant, const GraphContext& context, const ReplacedNode* like)
+                           NodeVariant variant, const GraphContext& context, NodeShape shape)
     : node_(node), variant_(std::move(variant)), runs_variant_(true), used_(used_by(variant_)) {
   const VariantParams parent(params, variant_, context);
   require(driver()->graph_kernel_set_params(node, &parent.params()), "cuGraphKernelNodeSetParams");
-  add(graph, parent.params(), larger(used_, like ? like->shape() : largest_of(variant_.first)), context);
+  add(graph, parent.params(), larger(used_, shape), context);
 }
 
 ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
@@ -399,6 +399,9 @@ CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS
                            const GraphContext& context) {
   const NodeShape used = used_by(variant);
   if (used.consumers > consumers_.size() || used.fills > fills_.size()) return CUDA_ERROR_NOT_SUPPORTED;
+  // Nothing is changed if the driver does not enable and disable such nodes, as it is not to be half changed.
+  if (used != used_ && enable(executable, consumers_, fills_, used_) != CUDA_SUCCESS)
+    return CUDA_ERROR_NOT_SUPPORTED;
   const Driver& cuda = *driver();
   const VariantParams parent(params, variant, context);
   CUresult result = cuda.exec_set_kernel_v2(executable, node_, &parent.params());
@@ -429,12 +432,17 @@ CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS
   return result;
 }
 
+// Asks for what is there, to see that the driver enables and disables such nodes.
+CUresult ReplacedNode::about_to_update(CUgraphExec executable, const ReplacedNode& from) const {
+  return has_idle(from) ? enable(executable, consumers_, fills_, used_) : CUDA_SUCCESS;
+}
+
 CUresult ReplacedNode::updated(CUgraphExec executable, const ReplacedNode& from) {
-  const bool has_idle = used_ != shape() || from.used_ != shape();
+  const bool may_have_changed = has_idle(from);
   variant_ = from.variant_;
   runs_variant_ = from.runs_variant_;
   used_ = from.used_;
-  return has_idle ? enable(executable, consumers_, fills_, used_) : CUDA_SUCCESS;
+  return may_have_changed ? enable(executable, consumers_, fills_, used_) : CUDA_SUCCESS;
 }
 
 CUresult ReplacedNode::disable_idle(CUgraphExec executable) const {

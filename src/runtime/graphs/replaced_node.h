@@ -92,13 +92,16 @@ struct NodeShape {
   bool operator==(const NodeShape&) const = default;
 };
 
+// One for all variants of a parent, so that parameters may change from one to the other.
+NodeShape shape_for_all(const std::shared_ptr<ParentKernel>& first);
+
 class ReplacedNode {
  public:
   // Replaces a node of a graph that is klap_jit's own. `params` are the program's, in memory that is not the
-  // node's. The nodes are those of `like`, or enough for all variants of the parent. Throws Error if the
-  // driver refuses, when the graph may be half changed.
+  // node's. Nodes are added as in that shape, or more if the variant needs them. Throws Error if the driver
+  // refuses, when the graph may be half changed.
   ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
-               const GraphContext& context, const ReplacedNode* like);
+               const GraphContext& context, NodeShape shape);
   // Gives a node whose kernel launches nothing the nodes of `like`, which it is to take the place of.
   ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
                const GraphContext& context, const ReplacedNode& like);
@@ -120,13 +123,19 @@ class ReplacedNode {
                const GraphContext& context);
   // Gives it a kernel that launches nothing.
   CUresult set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params);
-  // Called when the executable graph has taken over what `from` runs in another graph.
+  // Called when the executable graph is about to take over what `from` runs in another graph, and when it
+  // has.
+  CUresult about_to_update(CUgraphExec executable, const ReplacedNode& from) const;
   CUresult updated(CUgraphExec executable, const ReplacedNode& from);
   // Called when the executable graph is made.
   CUresult disable_idle(CUgraphExec executable) const;
 
- private:
   [[nodiscard]] NodeShape shape() const { return {consumers_.size(), fills_.size()}; }
+
+ private:
+  [[nodiscard]] bool has_idle(const ReplacedNode& from) const {
+    return used_ != shape() || from.used_ != shape();
+  }
   void add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS& idle, NodeShape shape, const GraphContext& context);
 
   CUgraphNode node_;
