@@ -55,16 +55,20 @@ void instantiate(Process& process, CUgraphExec* executable, CUgraph graph, unsig
 }
 
 // Objects of the program's outlive the launches of what held them.
-void end(CUgraphExec_st& executable) {
-  if (executable.last_context == nullptr) return;
+void release_objects(CUgraphExec_st& executable) {
+  const std::vector<std::shared_ptr<CUuserObject_st>> held = std::move(executable.objects);
+  executable.objects.clear();
+  if (held.empty() || executable.last_context == nullptr) return;
   Machine& machine = *executable.last_context->machine;
-  if (!executable.objects.empty()) {
-    const StreamId own = machine.create_stream(klap::emulator::StreamFlags::NonBlocking);
-    machine.wait(own, executable.last);
-    machine.enqueue(own, [held = std::move(executable.objects)] {});
-    machine.destroy_stream(own);
-  }
-  machine.destroy_event(executable.last);
+  const StreamId own = machine.create_stream(klap::emulator::StreamFlags::NonBlocking);
+  machine.wait(own, executable.last);
+  machine.enqueue(own, [held] {});
+  machine.destroy_stream(own);
+}
+
+void end(CUgraphExec_st& executable) {
+  release_objects(executable);
+  if (executable.last_context != nullptr) executable.last_context->machine->destroy_event(executable.last);
 }
 
 void launch(Process& process, CUgraphExec_st& executable, CUstream_st& stream) {
@@ -273,7 +277,11 @@ KLAP_DRIVER_API cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph,
   return call("cuGraphExecUpdate", [&](Process& process) {
     require(info != nullptr);
     *info = {};
-    if (take_over(known(process, executable).plan, plan_of(known(process, graph)))) return;
+    if (take_over(known(process, executable).plan, plan_of(known(process, graph)))) {
+      release_objects(*executable);
+      executable->objects = graph->objects;
+      return;
+    }
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     fail(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   });
