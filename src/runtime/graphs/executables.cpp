@@ -28,12 +28,13 @@ namespace klap::runtime {
 
 namespace {
 
-// The queues of an executable graph. The driver says when no launch of it can use them any more: it calls a
-// function then, which must not call the driver.
+// The queues of an executable graph. The driver says when no launch of it can use them any more: it ends
+// objects of ours then, by a function that must not call the driver.
 struct GraphMemory {
   uint64_t context_id = 0;
   std::vector<std::shared_ptr<LaunchContext>> queues;
-  std::atomic<bool> is_unused{false};
+  std::atomic<int> objects{0};  // that have not ended
+  [[nodiscard]] bool is_unused() const { return objects.load(std::memory_order_acquire) == 0; }
 };
 
 // The parents that were replaced in a copy, by their nodes' places among the copy's nodes.
@@ -132,8 +133,7 @@ void release_unused(uint64_t context_id) {
   {
     const std::lock_guard lock(table_mutex);
     std::erase_if(memories(), [&](const std::shared_ptr<GraphMemory>& memory) {
-      const bool is_unused =
-          memory->context_id == context_id && memory->is_unused.load(std::memory_order_acquire);
+      const bool is_unused = memory->context_id == context_id && memory->is_unused();
       if (is_unused) unused.push_back(memory);
       return is_unused;
     });
@@ -309,17 +309,20 @@ class InContext {
   bool is_changed_ = false;
 };
 
-// The graph, and what is instantiated from it, keep the memory in use.
+// The graph, and what is instantiated from it, keep the memory in use. An executable graph that is updated
+// from another one, or a graph within it, has the objects of that one in place of its own. So each copy gets
+// one.
 void keep_in_use(CUgraph graph, const std::shared_ptr<GraphMemory>& memory) {
   auto held = std::make_unique<std::shared_ptr<GraphMemory>>(memory);
   const CUhostFn end = [](void* data) {
-    const std::unique_ptr<std::shared_ptr<GraphMemory>> last(
+    const std::unique_ptr<std::shared_ptr<GraphMemory>> ended(
         static_cast<std::shared_ptr<GraphMemory>*>(data));
-    (*last)->is_unused.store(true, std::memory_order_release);
+    (*ended)->objects.fetch_sub(1, std::memory_order_release);
   };
   CUuserObject object = nullptr;
   require(driver()->user_object_create(&object, held.get(), end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
           "cuUserObjectCreate");
+  memory->objects.fetch_add(1, std::memory_order_relaxed);
   (void)held.release();
   require(driver()->graph_retain_user_object(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE),
           "cuGraphRetainUserObject");
@@ -456,6 +459,7 @@ std::optional<CUresult> instantiate_graph(CUgraph graph, unsigned long long flag
     auto made = instantiate_rewritten(graph, context, *executable, instantiate);
     if (!made) return std::nullopt;
     log_rewritten(*made);
+    executable_about_to_end(*executable);  // the handle may be one that an earlier context had
     const std::lock_guard lock(table_mutex);
     executables()[*executable] = std::move(made);
     executables_count.store(executables().size(), std::memory_order_relaxed);
@@ -477,6 +481,7 @@ std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
     // Without such nodes, it is no longer like the executable graph, and the driver says so.
     if (!rewritten) return std::nullopt;
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
+    keep_in_use(rewritten->copy->graph(), known->memory);
     CUresult result = about_to_take_over(*known, executable, 0, *rewritten);
     if (result != CUDA_SUCCESS) return result;
     result = update(rewritten->copy->graph());
@@ -549,6 +554,7 @@ std::optional<CUresult> set_child_graph(CUgraphExec executable, CUgraphNode node
     auto rewritten = Rewriter(*known, place + 1, within).rewrite(child);
     if (!rewritten) return driver()->exec_set_child_graph(executable, copy, child);
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
+    keep_in_use(rewritten->copy->graph(), known->memory);
     CUresult result = about_to_take_over(*known, executable, place + 1, *rewritten);
     if (result != CUDA_SUCCESS) return result;
     result = driver()->exec_set_child_graph(executable, copy, rewritten->copy->graph());

@@ -711,6 +711,31 @@ void test_refused(gpu::Report& report) {
   for (cudaGraph_t each : {graph, other}) destroy(each);
 }
 
+// Executable graphs end while they run, also after an update from another graph. Their queues must not be
+// used by the next ones before that.
+void test_ending(gpu::Report& report) {
+  Cells cells[3];
+  const Stream streams[3];
+  for (int i = 0; i < replays; ++i) {
+    Cells& own = cells[i % 3];
+    const auto graph_of = [&](int amount) {
+      cudaGraph_t graph = nullptr;
+      gpu::check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+      ParentNode(own.data(), amount).add(graph);
+      return graph;
+    };
+    cudaGraph_t const graph = graph_of(1), other = graph_of(2);
+    cudaGraphExec_t const executable = instantiate(graph);
+    cudaGraphExecUpdateResultInfo info{};
+    if (i % 4 != 0) gpu::check(cudaGraphExecUpdate(executable, other, &info), "cudaGraphExecUpdate");
+    launch(executable, streams[i % 3]);
+    own.expect_parent(i % 4 != 0 ? 2 : 1);
+    destroy(executable);
+    for (cudaGraph_t each : {graph, other}) destroy(each);
+  }
+  for (Cells& own : cells) own.compare(report, "graphs that end while they run");
+}
+
 // Graphs come and go: their queues are used again.
 void test_many(gpu::Report& report) {
   Cells cells;
@@ -772,6 +797,7 @@ constexpr Test kTests[] = {{"memory", test_memory},
                            {"conditions", test_conditions},
                            {"deep", test_deep},
                            {"threads", test_threads},
+                           {"ending", test_ending},
                            {"refused", test_refused},
                            {"many", test_many}};
 
