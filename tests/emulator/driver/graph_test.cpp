@@ -291,6 +291,36 @@ TEST_F(GraphTest, ChangesNodesOfGraphsWithin) {
   for (CUgraphExec executable : {first, second}) OK(cuGraphExecDestroy(executable));
 }
 
+TEST_F(GraphTest, HasTheUserObjectsOfItsLastUpdate) {
+  bool has_ended[2] = {};
+  CUgraph first = nullptr, second = nullptr;
+  const auto make = [&](CUgraph& graph, bool& ended) {
+    OK(cuGraphCreate(&graph, 0));
+    kernel_node(graph, {}, 2);
+    CUuserObject object = nullptr;
+    const CUhostFn end = [](void* of) { *static_cast<bool*>(of) = true; };
+    OK(cuUserObjectCreate(&object, &ended, end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  };
+  make(first, has_ended[0]);
+  make(second, has_ended[1]);
+  CUgraphExec executable = nullptr;
+  OK(cuGraphInstantiate(&executable, first, 0));
+  OK(cuGraphDestroy(first));
+  OK(cuGraphLaunch(executable, stream));
+  CUgraphExecUpdateResultInfo info{};
+  OK(cuGraphExecUpdate(executable, second, &info));
+  OK(cuGraphDestroy(second));
+  EXPECT_FALSE(has_ended[0]);  // its launch may be running
+  OK(cuCtxSynchronize());
+  EXPECT_TRUE(has_ended[0]);
+  OK(cuGraphLaunch(executable, stream));
+  OK(cuGraphExecDestroy(executable));
+  EXPECT_FALSE(has_ended[1]);
+  OK(cuCtxSynchronize());
+  EXPECT_TRUE(has_ended[1]);
+}
+
 TEST_F(GraphTest, LaunchesIntoNoCapture) {
   CUgraph graph = nullptr, captured = nullptr;
   OK(cuGraphCreate(&graph, 0));
