@@ -98,7 +98,8 @@ __global__ void parent_of_followers(const int* from, int* to) {
 
 class Cells {
  public:
-  Cells() : buffer_(kMostBlocks * kBlockSize), expected_(kMostBlocks * kBlockSize) {}
+  // Streams that do not wait for the legacy stream would not wait for its zeros.
+  Cells() : buffer_(kMostBlocks * kBlockSize), expected_(kMostBlocks * kBlockSize) { gpu::wait("zeros"); }
   int* data() { return buffer_.data(); }
   void expect_parent(int amount, int blocks = kBlocks) {
     for (int t = 0; t < blocks * kBlockSize; ++t) expected_[t] += (t % 3 + 1) * amount;
