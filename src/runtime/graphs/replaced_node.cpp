@@ -395,16 +395,11 @@ CUresult enable(CUgraphExec executable, const std::vector<CUgraphNode>& consumer
 
 }  // namespace
 
-CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
-                           const GraphContext& context) {
-  const NodeShape used = used_by(variant);
-  if (used.consumers > consumers_.size() || used.fills > fills_.size()) return CUDA_ERROR_NOT_SUPPORTED;
-  // Nothing is changed if the driver does not enable and disable such nodes, as it is not to be half changed.
-  if (used != used_ && enable(executable, consumers_, fills_, used_) != CUDA_SUCCESS)
-    return CUDA_ERROR_NOT_SUPPORTED;
+// The consumers and fills of that variant, which uses so many.
+CUresult ReplacedNode::set_behind(CUgraphExec executable, const NodeVariant& variant, NodeShape used,
+                                  const GraphContext& context) const {
   const Driver& cuda = *driver();
-  const VariantParams parent(params, variant, context);
-  CUresult result = cuda.exec_set_kernel_v2(executable, node_, &parent.params());
+  CUresult result = CUDA_SUCCESS;
   const std::vector<size_t> queues = queues_run(variant);
   for (size_t i = 0; i < used.consumers && result == CUDA_SUCCESS; ++i) {
     const ConsumerParams consumer(variant, queues[i]);
@@ -415,7 +410,25 @@ CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS
     const CUDA_MEMSET_NODE_PARAMS fill = params_of(fills[i]);
     result = cuda.exec_set_memset(executable, fills_[i], &fill, context.context);
   }
-  if (result == CUDA_SUCCESS && used != used_) result = enable(executable, consumers_, fills_, used);
+  return result;
+}
+
+CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
+                           const GraphContext& context) {
+  const NodeShape used = used_by(variant);
+  if (used.consumers > consumers_.size() || used.fills > fills_.size()) return CUDA_ERROR_NOT_SUPPORTED;
+  // Nothing is changed if the driver does not enable and disable such nodes, as it is not to be half changed.
+  if (used != used_ && enable(executable, consumers_, fills_, used_) != CUDA_SUCCESS)
+    return CUDA_ERROR_NOT_SUPPORTED;
+  const VariantParams parent(params, variant, context);
+  CUresult result = set_behind(executable, variant, used, context);
+  // The parent comes last, since the nodes behind it can be set back.
+  if (result == CUDA_SUCCESS) result = driver()->exec_set_kernel_v2(executable, node_, &parent.params());
+  if (result != CUDA_SUCCESS) {
+    if (runs_variant_) (void)set_behind(executable, variant_, used_, context);
+    return result;
+  }
+  if (used != used_) result = enable(executable, consumers_, fills_, used);
   if (result != CUDA_SUCCESS) return result;
   variant_ = std::move(variant);
   runs_variant_ = true;

@@ -137,6 +137,8 @@ class ReplacedNode {
     return used_ != shape() || from.used_ != shape();
   }
   void add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS& idle, NodeShape shape, const GraphContext& context);
+  CUresult set_behind(CUgraphExec executable, const NodeVariant& variant, NodeShape used,
+                      const GraphContext& context) const;
 
   CUgraphNode node_;
   NodeVariant variant_;
