@@ -22,7 +22,8 @@ namespace klap::runtime {
   X(kCaptured, "captured",                                                                                   \
     "the launch becomes a node of a graph, which is rewritten when it is instantiated")                      \
   X(kParentsInGraphs, "parents in graphs", "a graph of this context launches a parent as it is")             \
-  X(kGraphNotCopied, "graph cannot be copied", "the driver copies no graph with nodes of some kinds")        \
+  X(kGraphNotCopied, "graph cannot be copied",                                                               \
+    "the driver refuses to copy, change or instantiate it, as with nodes of some kinds")                     \
   X(kGraphForDevice, "graph for the device", "the graph is instantiated to be launched by kernels")          \
   X(kGraphEdge, "programmatic edge", "the node begins before another one ends, or lets one begin early")     \
   X(kLaunchesInGraph, "children launched by the device",                                                     \

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "runtime/graphs/executables.h"
+#include "runtime/graphs/graph_memory.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/stream_turns.h"
 #include "runtime/parents/handles.h"

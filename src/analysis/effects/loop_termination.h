@@ -34,7 +34,7 @@
 // that passes the turn on. A loop that looks at one place a bounded number of times may be a wait with a
 // time-out. So every strong load and atomic must have an address that the loop computes anew.
 //
-// The same paths also show that some loops do wait:
+// These paths also show that some loops do wait:
 //     while (got < n) if (atomicExch(&box[got], 0) != 0) { ...; ++got; }
 // No exit goes by what the atomic returns. But on the way without a message nothing changes that the loop's
 // branches, atomics and loads are computed from, and the path writes no memory. So the next iteration is the

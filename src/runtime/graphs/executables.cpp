@@ -17,9 +17,10 @@
 #include "runtime/driver.h"
 #include "runtime/graphs/driver_call.h"
 #include "runtime/graphs/graph_copy.h"
+#include "runtime/graphs/graph_memory.h"
 #include "runtime/graphs/replaced_node.h"
+#include "runtime/graphs/rewriter.h"
 #include "runtime/process.h"
-#include "runtime/stats.h"
 #include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/log.h"
@@ -27,24 +28,6 @@
 namespace klap::runtime {
 
 namespace {
-
-// The queues of an executable graph. The driver says when no launch of it can use them any more: it ends
-// objects of ours then, by a function that must not call the driver.
-struct GraphMemory {
-  uint64_t context_id = 0;
-  std::vector<std::shared_ptr<LaunchContext>> queues;
-  std::atomic<int> objects{0};  // that have not ended
-  [[nodiscard]] bool is_unused() const { return objects.load(std::memory_order_acquire) == 0; }
-};
-
-// The parents that were replaced in a copy, by their nodes' places among the copy's nodes.
-using Replaced = std::map<size_t, ReplacedNode>;
-
-// A copy with what was replaced in it.
-struct RewrittenCopy {
-  std::unique_ptr<GraphCopy> copy;
-  Replaced replaced;
-};
 
 struct Executable {
   std::mutex mutex;  // for all that follows
@@ -59,16 +42,11 @@ struct Executable {
 };
 
 std::atomic<size_t> executables_count{0};
-std::mutex table_mutex;  // for the two below; nobody calls the driver meanwhile
+std::mutex table_mutex;  // for the one below; nobody calls the driver meanwhile
 std::unordered_map<CUgraphExec, std::shared_ptr<Executable>>& executables() {
   static auto& all = *new std::unordered_map<CUgraphExec, std::shared_ptr<Executable>>;
   return all;
 }
-std::vector<std::shared_ptr<GraphMemory>>& memories() {
-  static auto& all = *new std::vector<std::shared_ptr<GraphMemory>>;
-  return all;
-}
-
 // The stream of the current context. It waits for no other stream.
 CUstream own_stream(uint64_t context_id) {
   static auto& streams = *new std::map<uint64_t, CUstream>;
@@ -88,86 +66,6 @@ GraphContext current_context() {
   current.id = id;
   current.stream = own_stream(id);
   return current;
-}
-
-CUDA_KERNEL_NODE_PARAMS params_of(CUgraphNode node) {
-  CUDA_KERNEL_NODE_PARAMS params{};
-  require(driver()->graph_kernel_get_params(node, &params), "cuGraphKernelNodeGetParams");
-  return params;
-}
-
-bool has_parents(CUgraph graph) {
-  return std::ranges::any_of(nodes_of(graph), [](CUgraphNode node) {
-    const CUgraphNodeType type = type_of(node);
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH) return has_parents(graph_within(node));
-    return type == CU_GRAPH_NODE_TYPE_KERNEL && parent_of(params_of(node)).has_value();
-  });
-}
-
-// A parent's original will run in a graph. On an H200 (driver 580), replays of graphs whose kernels launch
-// others were seen to hang. It happened if nothing between two replays makes device launches of its own. So
-// from now on every launch in that context is the program's own, and behaves exactly as it does natively.
-void leave_in_graph(const std::string& parent, const LaunchReason& reason) {
-  Stats::instance().launch_left(parent, reason.name);
-  log().info("{}: a graph runs the original: {} ({})", demangle(parent), reason.name, reason.meaning);
-  unsigned long long context_id = 0;
-  if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS &&
-      LaunchContexts::instance().note_graph(context_id)) {
-    log().info("from here on every launch in this context is the program's own, as graphs need it");
-  }
-}
-
-// Leaves all parents of a graph that cannot be rewritten.
-void leave_graph(CUgraph graph, const LaunchReason& reason) {
-  for (CUgraphNode const node : nodes_of(graph)) {
-    const CUgraphNodeType type = type_of(node);
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH) leave_graph(graph_within(node), reason);
-    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
-    if (const auto handle = parent_of(params_of(node))) leave_in_graph(handle->parent->name(), reason);
-  }
-}
-
-// Queues of graphs that have ended go back to the context's other streams.
-void release_unused(uint64_t context_id) {
-  std::vector<std::shared_ptr<GraphMemory>> unused;
-  {
-    const std::lock_guard lock(table_mutex);
-    std::erase_if(memories(), [&](const std::shared_ptr<GraphMemory>& memory) {
-      const bool is_unused = memory->context_id == context_id && memory->is_unused();
-      if (is_unused) unused.push_back(memory);
-      return is_unused;
-    });
-  }
-  for (const auto& memory : unused) {
-    for (const auto& queues : memory->queues) {
-      const std::lock_guard lock(queues->mutex);
-      queues->release_in_stream();
-    }
-  }
-}
-
-// True if the nodes of the graph run one after another.
-bool is_one_row(CUgraph graph) {
-  size_t first_ones = 0;
-  for (CUgraphNode const node : nodes_of(graph)) {
-    size_t before = 0, behind = 0;
-    const Driver& cuda = *driver();
-    if (cuda.graph_get_dependencies(node, nullptr, &before) != CUDA_SUCCESS ||
-        cuda.graph_get_dependents(node, nullptr, &behind) != CUDA_SUCCESS || before > 1 || behind > 1)
-      return false;
-    if (before == 0 && ++first_ones > 1) return false;
-  }
-  return true;
-}
-
-// The queues that the next node to be replaced may share, null if there are none: nodes of one recursion that
-// run one after another have the same.
-const NodeVariant* shared_with(const ParentKernel* parent, const Replaced& replaced) {
-  for (const auto& [place, node] : replaced) {
-    if (node.runs_variant() && node.variant().first.get() == parent && has_large_queues(node.variant()))
-      return &node.variant();
-  }
-  return nullptr;
 }
 
 // True if it is known which queues so many of its nodes have. All are about to have others if all change.
@@ -192,73 +90,12 @@ std::vector<NodeVariant> spare_variants(const Executable& executable, size_t fir
   return spare;
 }
 
-// Replaces the parents in copies of graphs.
-class Rewriter {
- public:
-  // `for_all`: nodes are added for all variants of a parent.
-  Rewriter(const GraphContext& context, bool for_all) : context_(context), for_all_(for_all) {}
-  // The copy is to be taken over by an executable graph, whose `count` nodes from a place on it is like. Its
-  // launches follow each other, so queues of these nodes may be used again.
-  Rewriter(const Executable& executable, size_t first_place, size_t count)
-      : context_(executable.context),
-        like_(&executable.from.replaced),
-        first_place_(first_place),
-        are_paired_(are_paired(executable, count)),
-        spare_([&executable, first_place, count] { return spare_variants(executable, first_place, count); }) {
-  }
-
-  // Nothing if no parent was replaced.
-  std::optional<RewrittenCopy> rewrite(CUgraph graph) {
-    RewrittenCopy out{std::make_unique<GraphCopy>(graph), {}};
-    const bool in_one_row = is_one_row(graph);
-    for (size_t place = 0; place < out.copy->nodes().size(); ++place) {
-      const GraphCopy::Node& node = out.copy->nodes()[place];
-      if (type_of(node.original) != CU_GRAPH_NODE_TYPE_KERNEL) continue;
-      const CUDA_KERNEL_NODE_PARAMS params = params_of(node.original);
-      const ReplacedNode* const like = like_at(place);
-      // A graph within the graph may have nodes side by side.
-      const bool is_in_row = in_one_row && node.in == out.copy->graph();
-      if (const auto handle = parent_of(params)) {
-        replace(out.replaced, place, node, params, *handle, is_in_row, like);
-      } else if (like != nullptr) {
-        out.replaced.try_emplace(place, node.in, node.copy, params, context_, *like);
-      }
-    }
-    if (out.replaced.empty()) return std::nullopt;
-    return out;
-  }
-
- private:
-  [[nodiscard]] const ReplacedNode* like_at(size_t place) const {
-    if (like_ == nullptr) return nullptr;
-    const auto found = like_->find(first_place_ + place);
-    return found == like_->end() ? nullptr : &found->second;
-  }
-
-  void replace(Replaced& replaced, size_t place, const GraphCopy::Node& node,
-               const CUDA_KERNEL_NODE_PARAMS& params, const Registry::Handle& handle, bool is_in_row,
-               const ReplacedNode* like) {
-    ChosenVariant chosen;
-    chosen.left = refuse_node(node.original);
-    if (!chosen.left) {
-      const NodeVariant* const shared = is_in_row ? shared_with(handle.parent.get(), replaced) : nullptr;
-      const NodeVariant* own = like && like->runs_variant() && are_paired_ ? &like->variant() : nullptr;
-      if (own && spare_.is_taken(*own)) own = nullptr;
-      chosen = choose_variant(handle, params, context_, {shared, own}, spare_);
-    }
-    if (chosen.left) return leave_in_graph(handle.parent->name(), *chosen.left);
-    NodeShape shape = like ? like->shape() : NodeShape{};
-    if (for_all_) shape = shape_for_all(handle.parent);
-    replaced.try_emplace(place, node.in, node.copy, params, std::move(chosen.variant), context_, shape);
-  }
-
-  const GraphContext context_;
-  const bool for_all_ = false;
-  const Replaced* like_ = nullptr;
-  size_t first_place_ = 0;
-  bool are_paired_ = true;
-  SpareVariants spare_;
-};
+// Rewrites graphs that the executable graph is to take over from that place on, where `count` of its nodes
+// are.
+Rewriter rewriter_for(const Executable& executable, size_t first, size_t count) {
+  return {executable.context, executable.from.replaced, first, are_paired(executable, count),
+          [&executable, first, count] { return spare_variants(executable, first, count); }};
+}
 
 // Remembers a variant that a node is about to have. True if its queues are new.
 bool add_variant(Executable& executable, const NodeVariant& variant) {
@@ -309,25 +146,6 @@ class InContext {
   bool is_changed_ = false;
 };
 
-// The graph, and what is instantiated from it, keep the memory in use. An executable graph that is updated
-// from another one, or a graph within it, has the objects of that one in place of its own. So each copy gets
-// one.
-void keep_in_use(CUgraph graph, const std::shared_ptr<GraphMemory>& memory) {
-  auto held = std::make_unique<std::shared_ptr<GraphMemory>>(memory);
-  const CUhostFn end = [](void* data) {
-    const std::unique_ptr<std::shared_ptr<GraphMemory>> ended(
-        static_cast<std::shared_ptr<GraphMemory>*>(data));
-    (*ended)->objects.fetch_sub(1, std::memory_order_release);
-  };
-  CUuserObject object = nullptr;
-  require(driver()->user_object_create(&object, held.get(), end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
-          "cuUserObjectCreate");
-  memory->objects.fetch_add(1, std::memory_order_relaxed);
-  (void)held.release();
-  require(driver()->graph_retain_user_object(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE),
-          "cuGraphRetainUserObject");
-}
-
 // The next launch waits for all that has been written to queues.
 void mark_written(Executable& executable) {
   if (executable.ready == nullptr) executable.ready = new_event();
@@ -349,6 +167,20 @@ FoundExecutable find(CUgraphExec executable) {
   FoundExecutable found{known_executable(executable), {}};
   if (found.executable) found.lock = std::unique_lock(found.executable->mutex);
   return found;
+}
+
+// A node that the program names in a call about an executable graph.
+struct NamedNode : FoundExecutable {
+  CUgraphNode copy = nullptr;  // null if the executable graph is not rewritten, or does not have it
+  size_t place = 0;            // among the copy's nodes
+};
+NamedNode find(CUgraphExec executable, CUgraphNode node) {
+  NamedNode named{find(executable)};
+  if (!named.executable) return named;
+  const GraphCopy& copy = *named.executable->from.copy;
+  named.copy = copy.copy_of(node);
+  if (named.copy) named.place = copy.place_of(node).value();
+  return named;
 }
 
 void log_rewritten(const Executable& executable) {
@@ -384,8 +216,7 @@ std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphConte
   add_variants(*made, made->from.replaced);
   mark_written(*made);
   keep_in_use(made->from.copy->graph(), made->memory);
-  const std::lock_guard lock(table_mutex);
-  memories().push_back(made->memory);
+  give_back_when_unused(made->memory);
   return made;
 }
 
@@ -420,14 +251,6 @@ CUresult about_to_take_over(const Executable& known, CUgraphExec executable, siz
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
-}
-
-// The program's node in place of a copy's; the node itself if it is none of the copy's.
-CUgraphNode original_of(const RewrittenCopy& rewritten, CUgraphNode copy) {
-  for (const auto& [place, node] : rewritten.replaced) {
-    if (node.has_added(copy)) return rewritten.copy->original_of(node.node());
-  }
-  return rewritten.copy->original_of(copy);
 }
 
 // The replaced node at that place; null if there is none.
@@ -477,7 +300,7 @@ std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
     const RelaxedCapture relaxed;
     const InContext in_context(known->context.context);
     const size_t nodes = known->from.copy->nodes().size();
-    auto rewritten = Rewriter(*known, 0, nodes).rewrite(graph);
+    auto rewritten = rewriter_for(*known, 0, nodes).rewrite(graph);
     // Without such nodes, it is no longer like the executable graph, and the driver says so.
     if (!rewritten) return std::nullopt;
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
@@ -492,23 +315,20 @@ std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
 }
 
 CUgraphNode node_in_executable(CUgraphExec executable, CUgraphNode node) {
-  const FoundExecutable found = find(executable);
-  const auto& known = found.executable;
-  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
-  return copy ? copy : node;
+  const NamedNode named = find(executable, node);
+  return named.copy ? named.copy : node;
 }
 
 std::optional<CUresult> set_kernel_params(CUgraphExec executable, CUgraphNode node,
                                           const CUDA_KERNEL_NODE_PARAMS_v2* given) {
   if (given == nullptr) return std::nullopt;
   const CUDA_KERNEL_NODE_PARAMS& params = *given;
-  const FoundExecutable found = find(executable);
-  const auto& known = found.executable;
-  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
-  if (!copy) return std::nullopt;
-  const size_t place = known->from.copy->place_of(node).value();
+  const NamedNode named = find(executable, node);
+  if (!named.copy) return std::nullopt;
+  const auto& known = named.executable;
+  const size_t place = named.place;
   ReplacedNode* const replaced = replaced_at(*known, place);
-  if (!replaced) return driver()->exec_set_kernel_v2(executable, copy, &params);
+  if (!replaced) return driver()->exec_set_kernel_v2(executable, named.copy, &params);
   const auto handle = parent_of(params);
   if (!handle) return replaced->set(executable, params);
   const RelaxedCapture relaxed;
@@ -542,23 +362,22 @@ std::optional<CUresult> set_kernel_params(CUgraphExec executable, CUgraphNode no
 }
 
 std::optional<CUresult> set_child_graph(CUgraphExec executable, CUgraphNode node, CUgraph child) {
-  const FoundExecutable found = find(executable);
-  const auto& known = found.executable;
-  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
-  if (!copy || child == nullptr) return std::nullopt;
+  const NamedNode named = find(executable, node);
+  if (!named.copy || child == nullptr) return std::nullopt;
+  const auto& known = named.executable;
   return or_left(child, [&]() -> std::optional<CUresult> {
     const RelaxedCapture relaxed;
     const InContext in_context(known->context.context);
-    const size_t place = known->from.copy->place_of(node).value();
-    const size_t within = known->from.copy->nodes()[place].within;
-    auto rewritten = Rewriter(*known, place + 1, within).rewrite(child);
-    if (!rewritten) return driver()->exec_set_child_graph(executable, copy, child);
+    const size_t first = named.place + 1;
+    const size_t within = known->from.copy->nodes()[named.place].within;
+    auto rewritten = rewriter_for(*known, first, within).rewrite(child);
+    if (!rewritten) return driver()->exec_set_child_graph(executable, named.copy, child);
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
     keep_in_use(rewritten->copy->graph(), known->memory);
-    CUresult result = about_to_take_over(*known, executable, place + 1, *rewritten);
+    CUresult result = about_to_take_over(*known, executable, first, *rewritten);
     if (result != CUDA_SUCCESS) return result;
-    result = driver()->exec_set_child_graph(executable, copy, rewritten->copy->graph());
-    return result == CUDA_SUCCESS ? take_over(*known, executable, place + 1, *rewritten) : result;
+    result = driver()->exec_set_child_graph(executable, named.copy, rewritten->copy->graph());
+    return result == CUDA_SUCCESS ? take_over(*known, executable, first, *rewritten) : result;
   });
 }
 
@@ -576,12 +395,10 @@ std::optional<CUresult> set_node_params(CUgraphExec executable, CUgraphNode node
 }
 
 std::optional<CUresult> set_enabled(CUgraphExec executable, CUgraphNode node, unsigned enabled) {
-  const FoundExecutable found = find(executable);
-  const auto& known = found.executable;
-  CUgraphNode const copy = known ? known->from.copy->copy_of(node) : nullptr;
-  if (!copy) return std::nullopt;
-  const CUresult result = driver()->exec_set_enabled(executable, copy, enabled);
-  ReplacedNode* const replaced = replaced_at(*known, known->from.copy->place_of(node).value());
+  const NamedNode named = find(executable, node);
+  if (!named.copy) return std::nullopt;
+  const CUresult result = driver()->exec_set_enabled(executable, named.copy, enabled);
+  ReplacedNode* const replaced = replaced_at(*named.executable, named.place);
   if (replaced && result == CUDA_SUCCESS) replaced->set_enabled(enabled != 0);
   return result;
 }
@@ -615,15 +432,6 @@ void graph_launched(CUgraphExec executable) {
   for (const auto& [place, node] : found.executable->from.replaced) {
     if (node.runs_variant() && node.is_enabled()) node.variant().parent->launch_redirected();
   }
-}
-
-void release_ended_graphs() {
-  {
-    const std::lock_guard lock(table_mutex);
-    if (memories().empty()) return;
-  }
-  unsigned long long context_id = 0;
-  if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS) release_unused(context_id);
 }
 
 void executable_about_to_end(CUgraphExec executable) {

@@ -50,8 +50,6 @@ std::optional<CUresult> set_enabled(CUgraphExec executable, CUgraphNode node, un
 std::optional<CUresult> before_graph_launch(CUgraphExec executable, CUstream stream);
 // Called when it has been launched.
 void graph_launched(CUgraphExec executable);
-// Gives queues of graphs that have ended in the current context to others.
-void release_ended_graphs();
 // Called before it is destroyed, which may be while it runs.
 void executable_about_to_end(CUgraphExec executable);
 

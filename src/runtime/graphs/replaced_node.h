@@ -32,8 +32,8 @@
 
 namespace klap::runtime {
 
-// Where graphs are rewritten: the current CUDA context, and a stream of its own through which queues are
-// written.
+// Graphs are rewritten in the current CUDA context. Their queues are written through a stream of klap_jit's
+// own.
 struct GraphContext {
   uint64_t id = 0;
   CUcontext context = nullptr;
