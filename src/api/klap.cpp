@@ -215,6 +215,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   request.double_buffered = false;
   request.promoting = false;
   request.by_sizes = false;
+  request.fusing = false;
   // An embedding program launches parent and consumer itself; there is no way yet to tell it of parents that
   // need no more than to be launched.
   request.warp_aggregation = false;

@@ -37,11 +37,11 @@ void dump_units(const Program& program, const Request& request) {
 // Kernels by name: a weak parent of several units has one variant, from the first unit, as the linker keeps
 // one body.
 void drop_repeated_parents(Plan& plan) {
-  std::set<std::tuple<std::string, bool, bool>> seen;
+  std::set<std::tuple<std::string, bool, bool, bool>> seen;
   std::vector<PlannedSite> kept;
   for (const auto& sites : by_parent(plan.sites)) {
     const PlannedSite& any = sites.front();
-    if (seen.emplace(any.parent->function.name, any.is_second, any.in_blocks).second) {
+    if (seen.emplace(any.parent->function.name, any.is_second, any.in_blocks, any.fused).second) {
       kept.insert(kept.end(), sites.begin(), sites.end());
       continue;
     }

@@ -30,6 +30,14 @@ Json numbers_json(const std::map<std::string, uint64_t>& numbers) {
   return out;
 }
 
+// Those that are not zero.
+Json counts_json(const std::map<std::string, std::atomic<uint64_t>>& counts) {
+  Json::Object out;
+  for (const auto& [name, counted] : counts)
+    if (const uint64_t count = counted.load(std::memory_order_relaxed)) out[name] = count;
+  return out;
+}
+
 Json module_json(const ModuleRecord& module) {
   Json::Array sites;
   for (const jit::SiteRemark& remark : module.remarks) sites.push_back(remark_json(remark));
@@ -107,6 +115,11 @@ std::atomic<uint64_t>& Stats::redirections(const std::string& parent) {
   return redirected_[parent];
 }
 
+std::atomic<uint64_t>& Stats::fused_launches(const std::string& parent) {
+  const std::lock_guard lock(mutex_);
+  return fused_[parent];
+}
+
 FormCounts& Stats::forms(const std::string& parent) {
   const std::lock_guard lock(mutex_);
   return forms_[parent];
@@ -126,7 +139,7 @@ void Stats::launch_left(const std::string& parent, const std::string& reason, ui
 
 void Stats::engine_seen(const std::string& parent, const std::string& engine) {
   const std::lock_guard lock(mutex_);
-  engines_.emplace(parent, engine);
+  engines_.insert_or_assign(parent, engine);
 }
 
 void Stats::guard_found(const std::string& parent, const GuardRecord& record) {
@@ -214,14 +227,6 @@ Json Stats::sizes_json() const {
   return out;
 }
 
-// The redirections of the parents that were launched at all.
-Json Stats::redirected_json() const {
-  Json::Object out;
-  for (const auto& [parent, launches] : redirected_)
-    if (const uint64_t count = launches.load(std::memory_order_relaxed)) out[parent] = count;
-  return out;
-}
-
 Json Stats::sliced_json() const {
   Json::Object out;
   for (const auto& [parent, sliced] : sliced_)
@@ -278,24 +283,25 @@ Json Stats::report() const {
   const auto counted = [&](const std::atomic<uint64_t>& total) {
     return counts_children_ ? Json(total.load(std::memory_order_relaxed)) : Json();
   };
-  return Json::Object{
-      {"format", 1},
-      {"process", getpid()},
-      {"modules", std::move(modules)},
-      {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
-      {"sites", totals_of_sites(modules_)},
-      {"launches",
-       Json::Object{{"redirected", redirected_json()}, {"left", left_json()}, {"sliced", sliced_json()}}},
-      {"forms", forms_json()},
-      {"parents", parents_json()},
-      {"counters", counters_json()},
-      {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
-      {"child_sizes", sizes_.empty() ? Json() : sizes_json()},
-      {"toolchain_calls", toolchain_json()},
-      {"children_aggregated", counted(children_)},
-      {"children_launched_natively", counted(native_)},
-      {"links_promoted", counted(links_)},
-      {"totals", totals_of_time(modules_)}};
+  return Json::Object{{"format", 1},
+                      {"process", getpid()},
+                      {"modules", std::move(modules)},
+                      {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
+                      {"sites", totals_of_sites(modules_)},
+                      {"launches", Json::Object{{"redirected", counts_json(redirected_)},
+                                                {"fused", counts_json(fused_)},
+                                                {"left", left_json()},
+                                                {"sliced", sliced_json()}}},
+                      {"forms", forms_json()},
+                      {"parents", parents_json()},
+                      {"counters", counters_json()},
+                      {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
+                      {"child_sizes", sizes_.empty() ? Json() : sizes_json()},
+                      {"toolchain_calls", toolchain_json()},
+                      {"children_aggregated", counted(children_)},
+                      {"children_launched_natively", counted(native_)},
+                      {"links_promoted", counted(links_)},
+                      {"totals", totals_of_time(modules_)}};
 }
 
 nlohmann::json Stats::to_json() const { return nlohmann::json::parse(report().text()); }

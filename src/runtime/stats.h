@@ -56,13 +56,15 @@ class Stats {
   void launch_redirected(const std::string& parent) { ++redirections(parent); }
   // The counter of such launches. It stays in place, so that a launch need not look for it.
   std::atomic<uint64_t>& redirections(const std::string& parent);
+  // The counter of those in which one kernel was the parent and its own consumer.
+  std::atomic<uint64_t>& fused_launches(const std::string& parent);
   // Counts of `parent`, which stay in place, too.
   FormCounts& forms(const std::string& parent);
   // Counts one such launch that ran in so many slices.
   void launch_sliced(const std::string& parent, uint64_t slices);
   // Counts launches of a rewritten parent that ran the original instead, and why ("stream capture", ...).
   void launch_left(const std::string& parent, const std::string& reason, uint64_t times = 1);
-  // Notes how a parent's launches are replaced. The first one counts where it has several variants.
+  // Notes how a parent's launches are replaced. The last one counts where it has several variants.
   void engine_seen(const std::string& parent, const std::string& engine);
   void guard_found(const std::string& parent, const GuardRecord& record);
   // Counts children of `child` by their size: bins as in ptx-patterns/kernels/child_sizes.h, of so many
@@ -106,7 +108,7 @@ class Stats {
   [[nodiscard]] Json gpu_times_json() const;
   [[nodiscard]] Json sizes_json() const;
   [[nodiscard]] Json counters_json() const;
-  [[nodiscard]] Json redirected_json() const;
+  using LaunchCounts = std::map<std::string, std::atomic<uint64_t>>;  // by parent
   [[nodiscard]] Json sliced_json() const;
   [[nodiscard]] Json forms_json() const;
   [[nodiscard]] Json left_json() const;
@@ -135,7 +137,7 @@ class Stats {
   };
   std::map<std::string, Counted> counted_;
   std::vector<std::string> counting_problems_;
-  std::map<std::string, std::atomic<uint64_t>> redirected_;
+  LaunchCounts redirected_, fused_;
   std::map<std::string, FormCounts> forms_;
   struct Sliced {
     uint64_t launches = 0;

@@ -49,7 +49,10 @@ LaunchOptions launch_options(const Ask& ask) {
     if (const auto given = ask(key)) take(given->text);
   };
   read("granularity", [&](auto& text) { out.granularity = *analysis::parse_granularity(text); });
-  read("launcher", [&](auto& text) { out.launcher = *analysis::parse_launcher(text); });
+  read("launcher", [&](auto& text) {
+    out.fused = text == kFused;
+    out.launcher = out.fused ? analysis::Launcher::Auto : *analysis::parse_launcher(text);
+  });
   read("multiblock", [&](auto& text) { out.multiblock = *parse_count(text); });
   read("ordering", [&](auto& text) { out.ordering = *analysis::parse_ordering(text); });
   read("consumer_threads", [&](auto& text) { out.consumer_threads = *parse_threads(text); });
@@ -66,10 +69,10 @@ LaunchOptions launch_options(const Ask& ask) {
 }
 
 std::string canonical_text(const LaunchOptions& options) {
-  const auto& [granularity, launcher, multiblock, ordering, consumer_threads, threshold, promotion, noalias,
-               reassociate, buffer, switches] = options;
-  return fmt::format("granularity {} {} launcher {} ordering {} ", to_string(granularity), multiblock,
-                     to_string(launcher), to_string(ordering)) +
+  const auto& [granularity, launcher, fused, multiblock, ordering, consumer_threads, threshold, promotion,
+               noalias, reassociate, buffer, switches] = options;
+  return fmt::format("granularity {} {} launcher {} {} ordering {} ", to_string(granularity), multiblock,
+                     to_string(launcher), fused, to_string(ordering)) +
          fmt::format("threads {} threshold {} promotion {} noalias {} reassociate {} buffer {} ",
                      consumer_threads, number_text(threshold), promotion, noalias, reassociate,
                      static_cast<int>(buffer)) +

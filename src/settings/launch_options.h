@@ -16,6 +16,9 @@
 
 namespace klap::settings {
 
+// A launcher: auto, but the parent is its own consumer where it may be (templates/aggregate/fused.cu).
+inline constexpr std::string_view kFused = "fused";
+
 // The memory of a launch's queues is kept in the stream for its next launches, or allocated for the launch
 // alone.
 enum class Buffer : uint8_t { Pool, Malloc };
@@ -46,6 +49,7 @@ class OptimisationValues {
 struct LaunchOptions {
   analysis::Granularity granularity = analysis::Granularity::Grid;
   analysis::Launcher launcher = analysis::Launcher::Host;
+  bool fused = false;  // where it may, the parent is its own consumer
   uint32_t multiblock = kMultiBlock;
   analysis::Ordering ordering = analysis::Ordering::Auto;
   uint32_t consumer_threads = 0;                          // 0: as suits

@@ -20,7 +20,7 @@ constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
 constexpr std::array kDefaultsOnly{Section::Defaults};
 constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
-constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv, "host-readback"sv};
+constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv, "fused"sv, "host-readback"sv};
 constexpr std::array kOrderings{"auto"sv, "stream"sv, "relaxed"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
@@ -44,8 +44,9 @@ constexpr std::array kTable{
             Hint::Launch},
     Setting{Kind::User, "KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "auto",
             "Who starts the aggregated child of a grid: the host behind the parent, or the last thread of "
-            "the parent. auto takes the host where it may. With host-readback the host waits for the parent "
-            "and reads back what it recorded; that blocks the launching thread and is only for comparison.",
+            "the parent. auto takes the host where it may. fused is auto, but where it can, the parent's "
+            "own kernel runs the children. With host-readback the host waits for the parent and "
+            "reads back what it recorded; that blocks the launching thread and is only for comparison.",
             Hint::Launch},
     Setting{
         Kind::User, "KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "auto",

@@ -21,8 +21,9 @@ struct Form {
   const char* launcher;
   const char* multiblock = "";  // blocks of a group
 };
-constexpr std::array<Form, 6> kForms = {{{"grid", "host"},
+constexpr std::array<Form, 7> kForms = {{{"grid", "host"},
                                          {"grid", "device"},
+                                         {"grid", "fused"},
                                          {"block", "device"},
                                          {"multiblock", "device", "2"},
                                          {"multiblock", "device", "5"},
@@ -133,7 +134,8 @@ std::string expected_verdict(const Site& site, const Configuration& configuratio
     return site.by_warp == "rewritten" || site.by_warp == "some" ? site.by_warp : "left: " + site.by_warp;
   const bool by_group = configuration.granularity == "block" || configuration.granularity == "multiblock";
   if (by_group && !site.left_by_group.empty()) return "left: " + site.left_by_group;
-  const std::string& there = by_warp                              ? std::string()
+  const bool by_either = configuration.launcher == "fused" && site.left_on_device.empty();
+  const std::string& there = by_warp || by_either                 ? std::string()
                              : configuration.launcher == "device" ? site.left_on_device
                                                                   : site.left_on_host;
   const std::string& reason = there.empty() ? site.left : there;

@@ -16,8 +16,8 @@
 // KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is
 // left open; those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer;
 // KLAP_SYNC_WARP when the child's block is a multiple of a warp whose lanes belong together,
-// KLAP_SYNC_BLOCK when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h and
-// consumer_end.h; those of range_parts.h if children run as parts of their ranges.
+// KLAP_SYNC_BLOCK when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h,
+// consumer_grid.h and consumer_end.h; those of range_parts.h if children run as parts of their ranges.
 #include "aggregate/consumer_end.h"
 #ifdef KLAP_PART_ELEMENTS
 #include "aggregate/range_parts.h"
@@ -103,8 +103,16 @@ static __device__ __forceinline__ void end_virtual_block() {
 #endif
 }
 
-static __device__ __forceinline__ unsigned int working(const KlapCounted& counted) {
-  return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + KLAP_PACK - 1) / KLAP_PACK);
+// How many of them a block of the consumer runs at a time. Blocks of a parent have room for what they have.
+#if defined(KLAP_FUSED) && KLAP_PACK != 1
+#define KLAP_OWN_PACK (threads_of_block() / KLAP_CHILD_THREADS)
+#else
+#define KLAP_OWN_PACK KLAP_PACK
+#endif
+
+static __device__ __forceinline__ unsigned int working(KLAP_GRID_PARAMETER const KlapCounted& counted) {
+  return working_blocks(KLAP_GRID_ARGUMENT counted,
+                        ((counted.packed >> KLAP_INDEX_BITS) + KLAP_OWN_PACK - 1) / KLAP_OWN_PACK);
 }
 
 #ifdef KLAP_MIN_BLOCKS
@@ -115,18 +123,26 @@ static __device__ __forceinline__ unsigned int working(const KlapCounted& counte
 
 // The queue's fields are read where they are needed: keeping them in registers across the child's body would
 // cost more, in occupancy, than the cache hits they save.
+#ifdef KLAP_FUSED
+extern "C" __device__ void __klap_consumer(KlapQueue* queue, unsigned int own, unsigned int all) {
+  const ConsumerGrid consumer = {own, all};
+#else
 extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
+#endif
   await_parent();
   const KlapCounted counted = counted_in(queue);
-  begin(queue, counted);
-  if (blockIdx.x >= working(counted)) return;
-  const unsigned int groups = gridDim.x * KLAP_PACK;
+  begin(KLAP_GRID_ARGUMENT queue, counted);
+  if (KLAP_CONSUMER_BLOCK >= working(KLAP_GRID_ARGUMENT counted)) return;
+#ifdef KLAP_FUSED
+  if (KLAP_CONSUMER_THREAD >= KLAP_OWN_PACK * KLAP_CHILD_THREADS) KLAP_LEAVE_THREAD_OUT;
+#endif
+  const unsigned int groups = KLAP_CONSUMER_BLOCKS * KLAP_OWN_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
-  const unsigned int thread = threadIdx.x;
-  const unsigned int mine = blockIdx.x;
+  const unsigned int thread = KLAP_CONSUMER_THREAD;
+  const unsigned int mine = KLAP_CONSUMER_BLOCK;
 #else
-  const unsigned int thread = threadIdx.x % KLAP_CHILD_THREADS;
-  const unsigned int mine = blockIdx.x * KLAP_PACK + threadIdx.x / KLAP_CHILD_THREADS;
+  const unsigned int thread = KLAP_CONSUMER_THREAD % KLAP_CHILD_THREADS;
+  const unsigned int mine = KLAP_CONSUMER_BLOCK * KLAP_OWN_PACK + KLAP_CONSUMER_THREAD / KLAP_CHILD_THREADS;
 #endif
 
   unsigned long long block, left;  // the rest of this group's share
@@ -172,7 +188,9 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
     } else {
       break;
     }
+#ifndef KLAP_FUSED
     __klap_child_arguments(current + KLAP_ARGS_OFFSET);
+#endif
 #ifdef KLAP_MERGE_PARTS
     // `next` parts in each turn, which the body is told in place of its block's second index.
     const unsigned int parts = grid_of(current, kReadOnly).x;
@@ -206,5 +224,5 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
     }
 #endif
   }
-  leave(queue, working({queue->packed, queue->big}));
+  leave(queue, working(KLAP_GRID_ARGUMENT{queue->packed, queue->big}));
 }

@@ -9,6 +9,7 @@
 #ifndef KLAP_CONSUMER_END_H
 #define KLAP_CONSUMER_END_H
 
+#include "aggregate/consumer_grid.h"
 #include "common/memory_order.h"
 #include "common/queue.h"
 
@@ -40,9 +41,9 @@ static __device__ __forceinline__ KlapCounted counted_in(const KlapQueue* queue)
 // could share the counted work, and all blocks share big children. One block looks after records that ask for
 // nothing. For a block that comes so late that the queue is empty again, the number is 0: rightly, as it is
 // not one of them.
-static __device__ __forceinline__ unsigned int working_blocks(const KlapCounted& counted,
+static __device__ __forceinline__ unsigned int working_blocks(KLAP_GRID_PARAMETER const KlapCounted& counted,
                                                               unsigned long long blocks) {
-  if (counted.big != 0 || blocks >= gridDim.x) return gridDim.x;
+  if (counted.big != 0 || blocks >= KLAP_CONSUMER_BLOCKS) return KLAP_CONSUMER_BLOCKS;
   return blocks != 0 ? static_cast<unsigned int>(blocks) : counted.packed != 0 ? 1u : 0u;
 }
 
@@ -55,8 +56,9 @@ static __device__ __forceinline__ void empty(KlapCounters* head) {
 
 // Makes the other head ready for the next parent. The consumer that used it last is complete: the parent
 // ahead of this consumer began behind that one.
-static __device__ __forceinline__ void begin(KlapQueue* queue, const KlapCounted& counted) {
-  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+static __device__ __forceinline__ void begin(KLAP_GRID_PARAMETER KlapQueue* queue,
+                                             const KlapCounted& counted) {
+  if (KLAP_CONSUMER_BLOCK != 0 || KLAP_CONSUMER_THREAD != 0) return;
   empty(reinterpret_cast<KlapQueue*>(reinterpret_cast<unsigned char*>(queue) + queue->other));
   report_next(queue->report, KLAP_REPORT_CHILDREN, children_in(counted));
 }
@@ -65,7 +67,7 @@ static __device__ __forceinline__ void leave(KlapQueue*, unsigned int) {}
 
 #else
 
-static __device__ __forceinline__ void begin(KlapQueue*, const KlapCounted&) {}
+static __device__ __forceinline__ void begin(KLAP_GRID_PARAMETER KlapQueue*, const KlapCounted&) {}
 
 // Counts a working block out; the last one leaves the queue empty for the next parent. The second fence
 // acquires what the others released. So they have read the counters before these are reset.

@@ -16,7 +16,8 @@
 //
 // Constants: those of sizes.h, with one dimension; KLAP_ONE_ROW where children are one block each
 // (split_iterations.h); KLAP_THREADS of a block, a multiple of a warp; KLAP_ARGS_OFFSET and
-// KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; those of await.h and consumer_end.h.
+// KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; those of await.h, consumer_grid.h and
+// consumer_end.h.
 #include "aggregate/consumer_end.h"
 #include "common/await.h"
 #include "common/child.h"
@@ -24,6 +25,13 @@
 #include "common/record_grid.h"
 #include "common/sequence.h"
 #include "common/sizes.h"
+
+// The warps of a block.
+#ifdef KLAP_FUSED
+#define KLAP_OWN_WARPS (threads_of_block() / 32u)
+#else
+#define KLAP_OWN_WARPS (KLAP_THREADS / 32u)
+#endif
 
 #define KLAP_ALL_LANES 0xffffffffu
 
@@ -77,19 +85,27 @@ static __device__ __forceinline__ unsigned int count_up_to(unsigned int value, u
   return count;
 }
 
-static __device__ __forceinline__ unsigned int working(const KlapCounted& counted) {
-  return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + 31u) / 32u);
+static __device__ __forceinline__ unsigned int working(KLAP_GRID_PARAMETER const KlapCounted& counted) {
+  return working_blocks(KLAP_GRID_ARGUMENT counted, ((counted.packed >> KLAP_INDEX_BITS) + 31u) / 32u);
 }
 
+#ifdef KLAP_FUSED
+extern "C" __device__ void __klap_consumer(KlapQueue* queue, unsigned int own, unsigned int all) {
+  const ConsumerGrid consumer = {own, all};
+#else
 extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQueue* queue) {
+#endif
   await_parent();
   const KlapCounted counted = counted_in(queue);
-  begin(queue, counted);
-  if (blockIdx.x >= working(counted)) return;
-  const unsigned int lane = threadIdx.x % 32u;
-  const unsigned int warps = gridDim.x * (KLAP_THREADS / 32u);
+  begin(KLAP_GRID_ARGUMENT queue, counted);
+  if (KLAP_CONSUMER_BLOCK >= working(KLAP_GRID_ARGUMENT counted)) return;
+#ifdef KLAP_FUSED
+  if (KLAP_CONSUMER_THREAD >= 32u * KLAP_OWN_WARPS) KLAP_LEAVE_THREAD_OUT;
+#endif
+  const unsigned int lane = KLAP_CONSUMER_THREAD % 32u;
+  const unsigned int warps = KLAP_CONSUMER_BLOCKS * KLAP_OWN_WARPS;
   // Where there is less than a step for each, multiprocessors share it rather than warps of one.
-  const unsigned int mine = threadIdx.x / 32u * gridDim.x + blockIdx.x;
+  const unsigned int mine = KLAP_CONSUMER_THREAD / 32u * KLAP_CONSUMER_BLOCKS + KLAP_CONSUMER_BLOCK;
 
   unsigned long long at, end;  // the rest of this warp's share, or of its part of a big child
   unsigned int record = 0;     // that the first thread of the next step belongs to, or one before it
@@ -169,12 +185,14 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
     if (steps == 0) continue;
     const unsigned char* const current =
         queue->records + static_cast<unsigned long long>(own) * KLAP_RECORD_BYTES;
+#ifndef KLAP_FUSED
     __klap_child_arguments(current + KLAP_ARGS_OFFSET);
+#endif
 #pragma unroll 1
     do {
       run_thread(current, index);
       index += by;
     } while (--steps != 0);
   }
-  leave(queue, working({queue->packed, queue->big}));
+  leave(queue, working(KLAP_GRID_ARGUMENT{queue->packed, queue->big}));
 }

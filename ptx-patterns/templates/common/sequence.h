@@ -30,18 +30,23 @@ typedef unsigned int Linear;
 typedef unsigned long long Linear;
 #endif
 
+// A consumer that awaits its parent (await.h) has lived while that wrote. So has a fused kernel, which is the
+// parent itself.
+#if defined(KLAP_AWAIT_PARENT) || defined(KLAP_FUSED)
+#define KLAP_WRITTEN_MEANWHILE
+#endif
+
 // True if no thread has written records since this kernel began.
-#ifdef KLAP_AWAIT_PARENT
+#ifdef KLAP_WRITTEN_MEANWHILE
 enum : bool { kReadOnly = false };
 #else
 enum : bool { kReadOnly = true };
 #endif
 
-// A child's first block. The non-coherent cache is for memory that is not written while the kernel lives. A
-// kernel that awaits its parent (await.h) has lived while that wrote.
+// A child's first block. The non-coherent cache is for memory that is not written while the kernel lives.
 static __device__ __forceinline__ unsigned long long first_block(const unsigned long long* prefix,
                                                                  unsigned int record) {
-#ifdef KLAP_AWAIT_PARENT
+#ifdef KLAP_WRITTEN_MEANWHILE
   return prefix[record];
 #else
   return __ldg(prefix + record);

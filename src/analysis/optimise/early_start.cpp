@@ -25,12 +25,15 @@ bool has_any(const Effects& effects, const std::array<EffectKind, n>& kinds) {
 
 }  // namespace
 
-bool may_start_early(const ptx::Module& module, const ptx::Function& kernel) {
-  if (ptx::dialect_of(module).target.arch < kFirstWithWait) return false;
+bool reads_coherently(const ptx::Module& module, const ptx::Function& kernel) {
   const CallGraph graph(module, kernel);
   const Effects& effects = graph.closure(kernel);
   if (has_any(effects, kUnseen) || has_any(effects, kNotInChildren)) return false;
   return !noncoherent_load_below(module, kernel);
+}
+
+bool may_start_early(const ptx::Module& module, const ptx::Function& kernel) {
+  return ptx::dialect_of(module).target.arch >= kFirstWithWait && reads_coherently(module, kernel);
 }
 
 bool may_be_overtaken(const ptx::Module& module, const ptx::Function& parent) {

@@ -12,6 +12,10 @@
 
 namespace klap::analysis {
 
+// True if all that children of `kernel` read is coherent, or is made so where their code is spliced. They may
+// then run in a kernel during which other code writes what they read.
+bool reads_coherently(const ptx::Module& module, const ptx::Function& kernel);
+
 // True if the code of a consumer may run children of `kernel` behind the wait.
 bool may_start_early(const ptx::Module& module, const ptx::Function& kernel);
 

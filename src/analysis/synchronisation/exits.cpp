@@ -17,14 +17,6 @@ bool ends_thread(const Module& m, const Statement& s) {
   return s.kind == StatementKind::Instruction && (m.is(s.head, "ret") || m.is(s.head, "exit"));
 }
 
-// Block-wide barriers, and warp operations that wait for the lanes they name.
-bool threads_wait(const FunctionFacts& kernel) {
-  const Effects& effects = kernel.calls().closure(kernel.function);
-  using enum EffectKind;
-  return effects.has(BlockBarrier) || effects.has(PartialBarrier) || effects.has(ClusterBarrier) ||
-         effects.has(WarpSync);
-}
-
 // Labels directly in front of a `ret` or `exit` that is always taken. A name that also stands elsewhere, in
 // another scope, does not count.
 class ExitLabels {
@@ -77,6 +69,14 @@ Rejection reject(const Module& m, uint32_t token, const std::string& what) {
 }
 
 }  // namespace
+
+// Block-wide barriers, and warp operations that wait for the lanes they name.
+bool threads_wait(const FunctionFacts& kernel) {
+  const Effects& effects = kernel.calls().closure(kernel.function);
+  using enum EffectKind;
+  return effects.has(BlockBarrier) || effects.has(PartialBarrier) || effects.has(ClusterBarrier) ||
+         effects.has(WarpSync);
+}
 
 Exits find_exits(const FunctionFacts& kernel, bool may_lack_buffer) {
   const Module& m = kernel.module;

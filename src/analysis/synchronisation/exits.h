@@ -24,6 +24,9 @@ struct Exits {
 // is never taken. It may be taken if a launch may be the program's own (`may_lack_buffer`).
 Exits find_exits(const FunctionFacts& kernel, bool may_lack_buffer);
 
+// True if threads of the kernel wait for each other at barriers, or in operations of warps.
+bool threads_wait(const FunctionFacts& kernel);
+
 // The reason why the kernel's threads cannot be counted out; nothing if they can.
 std::optional<Rejection> check_exits(const FunctionFacts& kernel);
 

@@ -30,12 +30,12 @@ std::string content_part(const char* name, std::string_view bytes) {
 // The function that decides about kernels is not here: its answers are (decisions).
 std::string request_part(const Request& request) {
   const auto& [sm, setting, work_queues, double_buffered, warp_aggregation, slicing, blocks, promoting,
-               by_sizes, device_runtime, debug_units, dump, linker, cache, configuration] = request;
+               by_sizes, fusing, device_runtime, debug_units, dump, linker, cache, configuration] = request;
   return fmt::format("sm {} debug units {} device runtime {}\n", sm, debug_units, device_runtime) +
          fmt::format(
              "work queues {} double buffered {} warp aggregation {} slicing {} blocks {} promoting {} by "
-             "sizes {}\n",
-             work_queues, double_buffered, warp_aggregation, slicing, blocks, promoting, by_sizes) +
+             "sizes {} fusing {}\n",
+             work_queues, double_buffered, warp_aggregation, slicing, blocks, promoting, by_sizes, fusing) +
          text_part("linker", linker == nullptr ? kNvJitLink : linker->name()) +
          text_part("configuration", configuration);
 }

@@ -255,6 +255,7 @@ std::vector<std::string> host_consumer_options(const transform::ConsumerShape& s
   std::vector<std::string> options = one_child_options(shape);
   if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
   if (shape.double_buffered) options.emplace_back("-DKLAP_DOUBLE_BUFFERED");
+  if (shape.fused) options.emplace_back("-DKLAP_FUSED");
   add_parts(options, shape);
   return options;
 }
@@ -381,6 +382,8 @@ std::shared_ptr<const ptx::Module> packed_consumer_template(const transform::Con
   if (shape.sync_scope == analysis::SyncScope::Block) options.emplace_back("-DKLAP_SYNC_BLOCK");
   return compiled("aggregate/consumer.cu", options);
 }
+
+std::shared_ptr<const ptx::Module> fused_template() { return compiled("aggregate/fused.cu", {}); }
 
 std::shared_ptr<const ptx::Module> launch_consumer_template(const transform::ConsumerShape& shape,
                                                             uint32_t group_blocks, bool has_other_sites) {

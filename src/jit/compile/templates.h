@@ -62,6 +62,10 @@ std::shared_ptr<const ptx::Module> packed_consumer_template(const transform::Con
 // Joins the parts of a child.
 std::shared_ptr<const ptx::Module> join_parts_template(const transform::ConsumerShape& shape);
 
+// ---- code around the parent's part of a kernel that is its own consumer ----
+
+std::shared_ptr<const ptx::Module> fused_template();
+
 // ---- code at the exits of a parent whose last thread launches the consumer ----
 
 // `has_other_sites`: the parent has other queues, and all are run in an order.

@@ -46,6 +46,8 @@ struct Request {
   bool promoting = true;
   // Whether the caller can choose between variants by the sizes of children (Variant::in_blocks).
   bool by_sizes = true;
+  // Whether the caller can choose between two kernels and one (Variant::fused_threads).
+  bool fusing = true;
   // Whether the image may have CUDA's device runtime. If not, a launch that is left ends its kernel with an
   // error (transform/runtime_calls/no_runtime.h).
   bool device_runtime = true;

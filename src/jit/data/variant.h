@@ -177,11 +177,21 @@ struct Variant {
   // Runs the children of the parent's variant in front of it, which runs them thread by thread, in their
   // blocks, and is right for the same launches. That is faster where they are large.
   bool in_blocks = false;
+  // Set: the variant has no consumer, but runs the children of the parent's first variant in its own kernel,
+  // and is right for the same launches. Its blocks must have so many threads or more.
+  uint32_t fused_threads = 0;
+  // Then it may be launched in blocks of more rows and layers than the program asked for, and takes the
+  // program's behind all other parameters (ProgramBlock).
+  bool takes_program_block = false;
   // The parent may wait for other blocks of its grid: as many of the variant's must be resident at a time as
   // of its own.
   bool parent_waits = false;
   // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
   std::optional<PromotedChain> promoted{};
+  [[nodiscard]] bool is_fused() const { return fused_threads != 0; }
+  // True if the host chooses it in place of the variant in front of it. Otherwise it is for launches for which
+  // that one is not made.
+  [[nodiscard]] bool is_another_form() const { return in_blocks || is_fused(); }
   // The program's annotations of a promoted chain, 0 if there is none: its blocks, and `concurrency` as in
   // ChildQueue.
   uint32_t pool = 0, concurrency = 0;
@@ -192,6 +202,11 @@ struct Variant {
 struct GridSlice {
   uint32_t first[3] = {0, 0, 0};
   uint32_t whole[3] = {1, 1, 1};
+};
+
+// The rows and layers of the block that the program asked for.
+struct ProgramBlock {
+  uint32_t rows = 1, layers = 1;
 };
 
 }  // namespace klap::jit

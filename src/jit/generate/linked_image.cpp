@@ -31,6 +31,7 @@ void check_linked(const Program& program, const GeneratedUnits& generated, const
   };
   for (const Variant& variant : generated.variants) {
     for (const std::string* kernel : {&variant.parent, &variant.parent_variant}) require(*kernel);
+    if (variant.is_fused()) continue;
     for (const ChildQueue& queue : variant.queues) require(queue.consumer);
   }
   for (const Unit& unit : program.units) {

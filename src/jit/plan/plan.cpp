@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "analysis/launches/calls.h"
+#include "analysis/legality/fusing.h"
 #include "analysis/legality/slicing.h"
 #include "analysis/legality/unit_checks.h"
 #include "analysis/values/values.h"
@@ -16,6 +17,7 @@
 #include "jit/plan/judge.h"
 #include "jit/plan/remark_text.h"
 #include "jit/planned/child_facts.h"
+#include "jit/strategy/fused_grid.h"
 #include "jit/strategy/promotion_plan.h"
 #include "jit/strategy/strategy_of.h"
 #include "ptx/dialect.h"
@@ -93,6 +95,7 @@ class Planner {
     if (!rewritten) return;
     add_in_queue_order(planned, rejections);
     if (planned.front().also_in_blocks) add_in_blocks(judged, rejections);
+    if (planned.front().options.fused && request_.fusing) add_fused(judged, rejections);
     keep_order_otherwise(planned);
   }
 
@@ -108,11 +111,19 @@ class Planner {
     add_conditions_of_parts(sites);
   }
 
-  void add_in_queue_order(const std::vector<PlannedSite>& sites, const Rejections& rejections) {
+  // The sites that are rewritten, in the order in which their queues are run.
+  std::vector<PlannedSite> in_queue_order(const std::vector<PlannedSite>& sites,
+                                          const Rejections& rejections) {
+    std::vector<PlannedSite> in_order;
     for (const Site* s : judge_.queue_order(sites)) {
       const auto site = std::ranges::find(sites, s, &PlannedSite::site);
-      if (!rejections[static_cast<size_t>(site - sites.begin())]) plan_.sites.push_back(*site);
+      if (!rejections[static_cast<size_t>(site - sites.begin())]) in_order.push_back(*site);
     }
+    return in_order;
+  }
+
+  void add_in_queue_order(const std::vector<PlannedSite>& sites, const Rejections& rejections) {
+    std::ranges::move(in_queue_order(sites, rejections), std::back_inserter(plan_.sites));
   }
 
   // Whether children that run thread by thread may also run in their blocks, in a variant of their own. A
@@ -142,6 +153,61 @@ class Planner {
     }
     optimise_sites(sites, rejections);
     add_in_queue_order(sites, rejections);
+  }
+
+  // Adds a variant that runs the children in its own kernel, or notes why there is none.
+  void add_fused(std::vector<PlannedSite> sites, const Rejections& rejections) {
+    const auto note = [&](const std::string& text) {
+      for (const PlannedSite& site : sites) {
+        if (plan_.remarks[site.remark].rewritten) plan_.remarks[site.remark].notes.push_back(text);
+      }
+    };
+    const std::shared_ptr<FunctionFacts> facts = own_facts(sites.front());
+    for (PlannedSite& site : sites) {
+      use_facts(site, facts);
+      site.fused = true;
+      site.shape.fused = true;
+      site.shape.awaits_parent = false;
+      for (const char* const other : {"split_ranges", "pack_blocks", "preload_arguments"})
+        site.options.optimisations.set(other, "off");
+    }
+    const std::optional<std::string> why_not = why_not_fused(sites);
+    if (why_not) return note("not in the parent's own kernel: " + *why_not);
+    optimise_sites(sites, rejections);
+    const std::vector<PlannedSite> in_order = in_queue_order(sites, rejections);
+    if (const auto threads_end = why_threads_end(in_order))
+      return note("not in the parent's own kernel: " + *threads_end);
+    uint32_t threads = 0;
+    for (const PlannedSite& site : sites) threads = std::max(threads, fused_threads(site.shape));
+    const bool may_add = analysis::may_have_more_threads(*in_order.front().parent);
+    note(may_add ? std::string("the parent's own kernel runs them")
+                 : fmt::format("in blocks of {} threads or more the parent's own kernel runs them", threads));
+    std::ranges::copy(in_order, std::back_inserter(plan_.sites));
+  }
+
+  [[nodiscard]] std::optional<std::string> why_not_fused(const std::vector<PlannedSite>& sites) const {
+    const PlannedSite& any = sites.front();
+    if (strategy_of(any.aggregation).name() != "host-grid") return "the host does not launch their consumer";
+    if (any.keeps_launches) return "the parent may launch some itself";
+    if (!any.options.optimisations.is_on("double_buffer") || !request_.double_buffered)
+      return "queues are not double-buffered";
+    std::vector<analysis::FusedChild> children;
+    for (const PlannedSite& site : sites) {
+      if (site.child_unit != site.parent_unit) return "they are of another translation unit";
+      children.push_back({*site.child, site.shape.shared_bytes});
+    }
+    return analysis::why_not_fused(*any.parent, children);
+  }
+
+  // Threads that children's blocks do not have end where the others meet at barriers. So only the last queue
+  // may be one of those.
+  static std::optional<std::string> why_threads_end(const std::vector<PlannedSite>& in_order) {
+    for (size_t i = 0; i + 1 < in_order.size(); ++i) {
+      const transform::ConsumerShape& shape = in_order[i].shape;
+      if (!shape.flat && shape.sync_scope == analysis::SyncScope::Block)
+        return "blocks of one that others follow meet at barriers or share memory";
+    }
+    return std::nullopt;
   }
 
   // Facts of its own tell a variant's sites from those of the parent's first one.

@@ -17,6 +17,17 @@ std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite>
   return out;
 }
 
+namespace {
+
+// What a parent does without if this variant of it is not made; null for its first one.
+const char* what_is_missing(const PlannedSite& site) {
+  if (site.in_blocks) return "children do not run in blocks";
+  if (site.fused) return "children do not run in the parent's kernel";
+  return site.is_second ? "no variant keeps the order" : nullptr;
+}
+
+}  // namespace
+
 ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit) {
   std::vector<size_t> order = {parent_unit};
   for (size_t u = 0; u < plan.units.size(); ++u) {
@@ -49,11 +60,9 @@ void add_note(SiteRemark& remark, const std::string& text) {
 void reject(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
   for (const PlannedSite& site : sites) {
     SiteRemark& remark = plan.remarks[site.remark];
-    if (site.in_blocks || site.is_second) {
-      if (!remark.rewritten) continue;
-      remark.notes.push_back(
-          site.in_blocks ? fmt::format("children do not run in blocks: {}: {}", to_string(reason), detail)
-                         : fmt::format("no variant keeps the order: {}: {}", to_string(reason), detail));
+    if (const char* const missing = what_is_missing(site)) {
+      if (remark.rewritten)
+        remark.notes.push_back(fmt::format("{}: {}: {}", missing, to_string(reason), detail));
       continue;
     }
     remark.rewritten = false;

@@ -58,6 +58,8 @@ struct PlannedSite {
   std::vector<std::pair<analysis::Aggregation, analysis::Rejection>>
       refused;  // what would have been preferred, and why not
   transform::ConsumerShape shape;
+  // The variant runs the children of the parent's first one in its own kernel.
+  bool fused = false;
   // The parent's variant can be launched in slices of its grid (analysis/legality/slicing.h); equal for all
   // its sites.
   bool in_slices = false;

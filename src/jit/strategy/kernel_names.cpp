@@ -41,9 +41,9 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 }
 
 std::string variant_name(const Plan& plan, const PlannedSite& site) {
-  return fmt::format("{}$klap_{}{}{}_{}", site.parent->function.name, aggregation_tag(site.aggregation),
+  return fmt::format("{}$klap_{}{}{}{}_{}", site.parent->function.name, aggregation_tag(site.aggregation),
                      site.aggregation.keeps_order ? "_kept" : "", site.in_blocks ? "_in_blocks" : "",
-                     unit_tag(plan, site.parent_unit));
+                     site.fused ? "_fused" : "", unit_tag(plan, site.parent_unit));
 }
 
 std::string one_child_name(const Plan& plan, const PlannedSite& site, std::string_view kind,

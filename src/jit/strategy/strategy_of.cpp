@@ -2,6 +2,7 @@
 
 #include "jit/strategy/device_grid.h"
 #include "jit/strategy/executor.h"
+#include "jit/strategy/fused_grid.h"
 #include "jit/strategy/groups.h"
 #include "jit/strategy/host_grid.h"
 #include "jit/strategy/loop_launches.h"
@@ -21,7 +22,8 @@ const Strategy& strategy_of(const analysis::Aggregation& aggregation) {
 }
 
 const Strategy& strategy_of(const PlannedSite& site) {
-  return site.promotion != nullptr ? promotion_strategy() : strategy_of(site.aggregation);
+  if (site.promotion != nullptr) return promotion_strategy();
+  return site.fused ? fused_grid_strategy() : strategy_of(site.aggregation);
 }
 
 }  // namespace klap::jit

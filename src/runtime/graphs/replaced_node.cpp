@@ -140,7 +140,8 @@ class VariantParams {
     const Launch launch = launch_of(params, context);
     if (extended_.extend(of.parent->variant(), launch.params, launch.extra, added_))
       require(CUDA_ERROR_INVALID_VALUE, "taking the parameters of a node");
-    extended_.begin_part({{0, 0, 0}, {launch.grid[0], launch.grid[1], launch.grid[2]}});
+    extended_.begin_part({{0, 0, 0}, {launch.grid[0], launch.grid[1], launch.grid[2]}},
+                         {launch.block[1], launch.block[2]});
     params_.func = of.prepared->parent;
     params_.kern = nullptr;
     params_.ctx = nullptr;
@@ -257,7 +258,7 @@ NodeShape shape_for_all(const std::shared_ptr<ParentKernel>& first) {
   NodeShape largest;
   for (const ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
     const jit::Variant& variant = parent->variant();
-    const bool is_chosen_elsewhere = parent != first.get() && variant.in_blocks;
+    const bool is_chosen_elsewhere = parent != first.get() && variant.is_another_form();
     if (launches_from_device(variant) || is_chosen_elsewhere) continue;
     const bool has_rings = variant.promoted && variant.promoted->double_buffered;
     const size_t rings = has_rings ? std::size(ChainShape::kCounters) + 1 : 0;

@@ -11,6 +11,7 @@
 #include "ptx-patterns/templates/common/queue.h"
 #include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
+#include "runtime/launch/fused_block.h"
 #include "runtime/launch/guarded_launch.h"
 #include "runtime/launch/kernel_timer.h"
 #include "runtime/launch/launch_params.h"
@@ -107,6 +108,11 @@ struct LaunchDetails {
   bool is_looked_at = false;  // ChildForms::look() follows its parent
 };
 
+// Whether the host enqueues kernels behind the parent.
+bool has_consumers(const jit::Variant& variant) {
+  return variant.launcher == jit::Launcher::Host && !variant.is_fused();
+}
+
 // Enqueues one slice of the parent and, unless the parent launches them, its consumers.
 Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                       ExtendedParams& params, LaunchContext& context, const LaunchDetails& details,
@@ -138,6 +144,21 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
   return {};
 }
 
+uint64_t threads_of_block(const Launch& launch) {
+  return uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+}
+
+// The launch as the variant is launched for it. A fused kernel has the blocks and the dynamic shared memory
+// that its children need, too.
+Launch as_launched(const Launch& launch, const jit::Variant& variant) {
+  Launch own = launch;
+  if (!variant.is_fused()) return own;
+  if (const auto block = fused_block(variant, launch)) std::ranges::copy(*block, std::begin(own.block));
+  for (const jit::ChildQueue& queue : variant.queues)
+    own.shared_bytes = std::max(own.shared_bytes, queue.child_shared_bytes);
+  return own;
+}
+
 // Enqueues the parent, slice by slice, each followed by its consumers. The caller holds the context's mutex,
 // and the queues have room.
 Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& parent,
@@ -150,17 +171,17 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   // The parent alone is one operation, as in the program.
   std::optional<WholeLaunch> whole;
   std::optional<Operation> alone;
-  if (parent.variant().launcher == jit::Launcher::Host || slices.count() > 1)
+  if (has_consumers(parent.variant()) || slices.count() > 1)
     whole.emplace(launch.stream, context.is_blocking());
   else
     alone.emplace(launch.stream);
-  Launch part = launch;
+  Launch part = as_launched(launch, parent.variant());
   CountedLaunch counted(parent.name());
   for (uint64_t i = 0; i < slices.count(); ++i) {
     const GridSlices::Slice slice = slices.at(i);
     std::copy_n(slice.grid, 3, part.grid);
     for (size_t q = 0; q < queues.size(); ++q) queues[q] = queue_of(parent.variant(), q, context);
-    params.begin_part(slice.place);
+    params.begin_part(slice.place, {launch.block[1], launch.block[2]});
     const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, details, i == 0);
     if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
   }
@@ -188,6 +209,12 @@ ChosenForm choose_form(ParentKernel& parent, uint64_t context_id) {
   return {takes_blocks ? in_blocks : &parent, answer.next == ChildForms::Next::LookedAt};
 }
 
+// The variant behind it whose own kernel runs the children, if there is a block for that; else null.
+ParentKernel* fused_form(const ParentKernel& parent, const Launch& launch) {
+  ParentKernel* const fused = parent.fused();
+  return fused != nullptr && fused_block(fused->variant(), launch) ? fused : nullptr;
+}
+
 Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
   parent.info_once("block", fmt::format("a launch of {} in blocks of {} runs the original: {}",
                                         fmt::join(launch.grid, "x"), fmt::join(launch.block, "x"),
@@ -207,7 +234,7 @@ uint64_t added_operations(const Launch& launch, const GridSlices& slices, const 
   constexpr uint64_t kTimingEvents = 3;
   constexpr uint64_t kMany = InFlight::kMost + 2;  // more than there may be, of however little
   const jit::Variant& variant = parent.variant();
-  const uint64_t consumers = variant.launcher == jit::Launcher::Host ? variant.queues.size() : 0;
+  const uint64_t consumers = has_consumers(variant) ? variant.queues.size() : 0;
   uint64_t operations =
       std::min(slices.count(), kMany) *
           (1 + consumers + (config().timing ? kTimingEvents : 0) + (config().sizes ? consumers : 0)) -
@@ -244,8 +271,8 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   if (!is_made_for(parent, launch)) return leave_for_order(launch, parent);
   const auto prepared = parent.prepare_alone(context_id);
   if (prepared->unusable) return leave(*prepared->unusable);
-  const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  const MaybeReason block_reason = parent.check_block(*prepared, block_threads, launch.shared_bytes);
+  const MaybeReason block_reason =
+      parent.check_block(*prepared, threads_of_block(launch), launch.shared_bytes);
   if (block_reason) return leave(*block_reason);
   return launch_alone(launch, parent, prepared->parent, launch.params, launch.extra);
 }
@@ -273,6 +300,57 @@ FoundContext find_context(const Launch& launch, const Registry::Handle& handle) 
   return {context};
 }
 
+// Launches the variant that was chosen. The outcome is the reason if it cannot be.
+Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchContext& context,
+                         LaunchDetails details) {
+  ParentKernel& parent = *form.parent;
+  if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
+
+  const std::lock_guard lock(context.mutex);
+  if (context.unusable()) return leave(*context.unusable());
+  const DecidingBlock block = parent.deciding(launch.block);
+  auto prepared = parent.prepared(context.context().id, block);
+  if (prepared && prepared->unusable) return leave(*prepared->unusable);
+  if (parent.variant().promoted) return launch_chain(launch, parent, context);
+  const HeldQueues held(context);
+  // A parent that is known to be faster as it is needs no queue.
+  const LaunchGuard::Next next = next_form(launch, parent, context);
+  if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
+  const bool is_measured = next != LaunchGuard::Next::Variant;
+  MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, context);
+  const uint64_t to_measure = is_measured ? parent.guard()->operations() : 0;
+  // A look takes time, which is not the variant's.
+  details.is_looked_at = form.is_looked_at && !is_measured;
+  if (LaunchGuard::is_original(next)) {
+    if (!context.may_add(to_measure)) return leave_behind_others(parent);
+    const Outcome outcome = launch_measured_original(launch, measured, next);
+    // The program did not ask for the trial, so it does not see that it fails.
+    if (outcome.result == CUDA_SUCCESS) return outcome;
+  }
+  Cut cut = make_room(launch, parent, context);
+  if (const MaybeReason reason = cut.no_room) {
+    parent.warn_once(std::string(reason->name) + ", the original runs");
+    return leave(*reason);
+  }
+  const uint64_t operations = to_measure +
+                              added_operations(launch, cut.slices, parent, context, prepared != nullptr) +
+                              (details.is_looked_at ? parent.forms()->operations() : 0);
+  if (!context.may_add(operations)) return leave_behind_others(parent);
+  if (!prepared) prepared = parent.prepare(context, block);
+  if (prepared->unusable) return leave(*prepared->unusable);
+  const Launch own = as_launched(launch, parent.variant());
+  const MaybeReason block_reason = parent.check_block(*prepared, threads_of_block(own), own.shared_bytes);
+  if (block_reason) return leave(*block_reason);
+  if (cut.why) note_slices(launch, parent, cut);
+  if (context.has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
+  if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
+  measured.begin(cut.slices.count() == 1);
+  const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, context, details);
+  measured.end(!outcome.left && outcome.result == CUDA_SUCCESS);
+  if (!outcome.left) context.added(operations);
+  return outcome;
+}
+
 Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (handle.parent->variant().granularity == jit::Granularity::Warp)
     return redirect_to_variant(launch, handle);
@@ -287,53 +365,14 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     return leave(*reason);
   ParentKernel* const made_for_it = variant_for(handle.parent, launch);
   if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
-  const ChosenForm form = choose_form(*made_for_it, context->context().id);
-  ParentKernel& parent = *form.parent;
-  if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
-
-  const std::lock_guard lock(context->mutex);
-  if (context->unusable()) return leave(*context->unusable());
-  const DecidingBlock block = parent.deciding(launch.block);
-  auto prepared = parent.prepared(context->context().id, block);
-  if (prepared && prepared->unusable) return leave(*prepared->unusable);
-  if (parent.variant().promoted) return launch_chain(launch, parent, *context);
-  const HeldQueues held(*context);
-  // A parent that is known to be faster as it is needs no queue.
-  const LaunchGuard::Next next = next_form(launch, parent, *context);
-  if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
-  const bool is_measured = next != LaunchGuard::Next::Variant;
-  MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
-  const uint64_t to_measure = is_measured ? parent.guard()->operations() : 0;
-  // A look takes time, which is not the variant's.
-  details.is_looked_at = form.is_looked_at && !is_measured;
-  if (LaunchGuard::is_original(next)) {
-    if (!context->may_add(to_measure)) return leave_behind_others(parent);
-    const Outcome outcome = launch_measured_original(launch, measured, next);
-    // The program did not ask for the trial, so it does not see that it fails.
-    if (outcome.result == CUDA_SUCCESS) return outcome;
+  if (ParentKernel* const fused = fused_form(*made_for_it, launch)) {
+    const Outcome outcome = redirect_to_form(launch, {fused}, *context, details);
+    if (!outcome.left) {
+      fused->launch_redirected();
+      return outcome;
+    }
   }
-  Cut cut = make_room(launch, parent, *context);
-  if (const MaybeReason reason = cut.no_room) {
-    parent.warn_once(std::string(reason->name) + ", the original runs");
-    return leave(*reason);
-  }
-  const uint64_t operations = to_measure +
-                              added_operations(launch, cut.slices, parent, *context, prepared != nullptr) +
-                              (details.is_looked_at ? parent.forms()->operations() : 0);
-  if (!context->may_add(operations)) return leave_behind_others(parent);
-  if (!prepared) prepared = parent.prepare(*context, block);
-  if (prepared->unusable) return leave(*prepared->unusable);
-  const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  const MaybeReason block_reason = parent.check_block(*prepared, block_threads, launch.shared_bytes);
-  if (block_reason) return leave(*block_reason);
-  if (cut.why) note_slices(launch, parent, cut);
-  if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
-  if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
-  measured.begin(cut.slices.count() == 1);
-  const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, *context, details);
-  measured.end(!outcome.left && outcome.result == CUDA_SUCCESS);
-  if (!outcome.left) context->added(operations);
-  return outcome;
+  return redirect_to_form(launch, choose_form(*made_for_it, context->context().id), *context, details);
 }
 
 }  // namespace

@@ -19,22 +19,27 @@ MaybeReason ExtendedParams::extend(const jit::Variant& variant, void** params, v
 
 MaybeReason ExtendedParams::extend_array(const jit::Variant& variant, void** params) {
   const size_t count = variant.parent_param_count;
-  const size_t all = count + queues_.size() + (variant.in_slices ? 1 : 0);
+  const size_t all =
+      count + queues_.size() + (variant.in_slices ? 1 : 0) + (variant.takes_program_block ? 1 : 0);
   pointers_ = few_pointers_.data();
   if (all > few_pointers_.size()) {
     many_pointers_ = std::make_unique<void*[]>(all);
     pointers_ = many_pointers_.get();
   }
   if (count != 0) std::copy_n(params, count, pointers_);
-  for (size_t i = 0; i < queues_.size(); ++i) pointers_[count + i] = &queues_[i];
-  if (variant.in_slices) pointers_[count + queues_.size()] = &slice_;
+  size_t added = count;
+  for (CUdeviceptr& queue : queues_) pointers_[added++] = &queue;
+  if (variant.in_slices) pointers_[added++] = &slice_;
+  if (variant.takes_program_block) pointers_[added++] = &block_;
   return nullptr;
 }
 
-void ExtendedParams::begin_part(const jit::GridSlice& slice) {
+void ExtendedParams::begin_part(const jit::GridSlice& slice, const jit::ProgramBlock& block) {
   slice_ = slice;
+  block_ = block;
   if (queues_in_buffer_) std::memcpy(queues_in_buffer_, queues_.data(), queues_.size_bytes());
   if (slice_in_buffer_) std::memcpy(slice_in_buffer_, &slice_, sizeof slice_);
+  if (block_in_buffer_) std::memcpy(block_in_buffer_, &block_, sizeof block_);
 }
 
 MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** extra) {
@@ -43,7 +48,8 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
   if (given->size() < variant.parent_param_bytes) return &reasons::kParametersMissing;
 
   const size_t slice_offset = variant.queue_param_offset + queues_.size_bytes();
-  buffer_bytes_ = slice_offset + (variant.in_slices ? sizeof slice_ : 0);
+  const size_t block_offset = slice_offset + (variant.in_slices ? sizeof slice_ : 0);
+  buffer_bytes_ = block_offset + (variant.takes_program_block ? sizeof block_ : 0);
   unsigned char* copy = small_buffer_.data();
   if (buffer_bytes_ > small_buffer_.size()) {
     large_buffer_ = std::make_unique<unsigned char[]>(buffer_bytes_);
@@ -54,6 +60,7 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
   queues_in_buffer_ = copy + variant.queue_param_offset;
   std::memcpy(queues_in_buffer_, queues_.data(), queues_.size_bytes());
   if (variant.in_slices) slice_in_buffer_ = copy + slice_offset;
+  if (variant.takes_program_block) block_in_buffer_ = copy + block_offset;
 
   extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, copy, CU_LAUNCH_PARAM_BUFFER_SIZE, &buffer_bytes_,
             CU_LAUNCH_PARAM_END};

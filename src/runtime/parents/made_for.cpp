@@ -89,7 +89,7 @@ bool is_made_for(ParentKernel& parent, const Launch& launch) {
 
 ParentKernel* variant_for(const std::shared_ptr<ParentKernel>& first, const Launch& launch) {
   for (ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
-    const bool is_chosen_elsewhere = parent != first.get() && parent->variant().in_blocks;
+    const bool is_chosen_elsewhere = parent != first.get() && parent->variant().is_another_form();
     if (!is_chosen_elsewhere && is_made_for(*parent, launch)) return parent;
   }
   return nullptr;

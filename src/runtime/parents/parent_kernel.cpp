@@ -54,6 +54,10 @@ void log_prepared(const jit::Variant& variant, const PreparedVariant& prepared) 
     log().debug("{}: its chain ({}) runs as {} blocks at a time", demangle(variant.parent),
                 variant.promoted->mode, prepared.chain_blocks);
   }
+  if (variant.is_fused()) {
+    log().debug("{}: runs children in its own kernel", demangle(variant.parent));
+    return;
+  }
   for (size_t i = 0; i < variant.queues.size(); ++i) {
     const jit::ChildQueue& queue = variant.queues[i];
     if (variant.launcher == jit::Launcher::Device) {
@@ -155,6 +159,7 @@ std::vector<ParentKernel::Place> places_of(const jit::Variant& variant) {
 std::string engine_of(const jit::Variant& variant) {
   if (variant.promoted) return "chain " + variant.promoted->mode;
   const bool has_work_queue = !variant.queues.empty() && variant.queues.front().is_work_queue;
+  if (variant.is_fused()) return "aggregation in the parent's kernel";
   const std::string engine = !has_work_queue             ? "aggregation"
                              : variant.kept_records != 0 ? "executor"
                                                          : "work queue";
@@ -181,7 +186,8 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
                                                               : kDefaultPoolBytes),
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
       places_apart_(places_of(variant)),
-      redirections_(Stats::instance().redirections(variant.parent)),
+      redirections_(variant.is_fused() ? Stats::instance().fused_launches(variant.parent)
+                                       : Stats::instance().redirections(variant.parent)),
       guard_(make_guard()),
       forms_(otherwise_ != nullptr && otherwise_->variant().in_blocks
                  ? std::make_unique<ChildForms>(variant, otherwise_->variant())
@@ -205,6 +211,14 @@ std::unique_ptr<LaunchGuard> ParentKernel::make_guard() const {
   for (size_t i = 0; i < variant_.queues.size(); ++i)
     module += fmt::format("1/{} of the device\n", concurrency(i));
   return std::make_unique<LaunchGuard>(variant_, std::move(module));
+}
+
+ParentKernel* ParentKernel::fused() const {
+  for (ParentKernel* other = otherwise_.get(); other != nullptr && other->variant().is_another_form();
+       other = other->otherwise().get()) {
+    if (other->variant().is_fused()) return other;
+  }
+  return nullptr;
 }
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
@@ -258,7 +272,8 @@ void ParentKernel::load_all_kernels() const {
   // original.
   std::set<std::string> names = {variant_.parent, variant_.parent_variant};
   for (const jit::ChildQueue& queue : variant_.queues) {
-    names.insert({queue.consumer, queue.child});
+    if (!variant_.is_fused()) names.insert(queue.consumer);
+    names.insert(queue.child);
     for (const jit::ChildKernel& other : queue.others) names.insert(other.name);
     for (const jit::FollowingBlock& following : queue.following) names.insert(following.kernel);
   }
@@ -322,10 +337,12 @@ MaybeReason ParentKernel::resolve_chain(PreparedVariant& prepared, unsigned mult
 MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
                                            unsigned multiprocessors) const {
   PreparedVariant::Consumer& consumer = prepared.consumers.emplace_back();
-  consumer.function = function(queue.consumer);
   const CUfunction child = function(queue.child);
-  if (!consumer.function || !child) return &reasons::kMissingHandle;
+  if (!child) return &reasons::kMissingHandle;
   if (max_block_threads(child) < queue.child_block_threads) return &reasons::kChildBlock;
+  if (variant_.is_fused()) return add_shared_limits(prepared, queue);
+  consumer.function = function(queue.consumer);
+  if (!consumer.function) return &reasons::kMissingHandle;
   consumer.threads = queue.consumer_block_threads;
   for (const jit::ChildKernel& other : queue.others) {
     const CUfunction found = function(other.name);
@@ -336,11 +353,7 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   if (!queue.bounds.empty())
     consumer.threads = threads_for(queue.bounds, prepared.block, queue.consumer_block_threads);
   if (max_block_threads(consumer.function) < consumer.threads) return &reasons::kConsumerBlock;
-  for (const jit::SharedLimit& limit : queue.shared_limits) {
-    const CUfunction found = function(limit.kernel);
-    if (!found) return &reasons::kMissingHandle;
-    prepared.shared_limits.push_back({found, limit.bytes, limit.is_limit});
-  }
+  if (const MaybeReason reason = add_shared_limits(prepared, queue)) return reason;
   // Without a worklist the parent launches exactly the blocks of the children.
   if (variant_.launcher == jit::Launcher::Device && !queue.is_work_queue) return nullptr;
   if (!allow_shared(consumer.function, queue.child_shared_bytes)) return &reasons::kConsumerDoesNotFit;
@@ -348,6 +361,15 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   if (consumer.grid == 0) return &reasons::kConsumerDoesNotFit;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
   consumer.grid = std::max(1u, consumer.grid / concurrency(prepared.consumers.size() - 1));
+  return nullptr;
+}
+
+MaybeReason ParentKernel::add_shared_limits(PreparedVariant& prepared, const jit::ChildQueue& queue) const {
+  for (const jit::SharedLimit& limit : queue.shared_limits) {
+    const CUfunction found = function(limit.kernel);
+    if (!found) return &reasons::kMissingHandle;
+    prepared.shared_limits.push_back({found, limit.bytes, limit.is_limit});
+  }
   return nullptr;
 }
 
@@ -403,7 +425,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   made->unusable = resolve(*made, launch.context().multiprocessors);
   std::string why =
       made->unusable ? fmt::format("{} ({})", made->unusable->name, made->unusable->meaning) : "";
-  if (!made->unusable && variant_.launcher == jit::Launcher::Host) {
+  if (!made->unusable && variant_.launcher == jit::Launcher::Host && !variant_.is_fused()) {
     const CUresult result = launch_consumers(*made, variant_, launch, nullptr);
     if (result != CUDA_SUCCESS) {
       made->unusable = &reasons::kConsumerDoesNotLaunch;
@@ -512,6 +534,7 @@ CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& v
                           const CUlaunchAttribute* priority) {
   ConsumerLaunch how{launch.stream(), priority, prepared.dependent, prepared.block};
   for (size_t i = 0; i < variant.queues.size(); ++i) {
+    if (variant.is_fused()) launch.take_turns(i);
     if (prepared.consumers[i].grid == 0) continue;
     const CUdeviceptr queue = queue_of(variant, i, launch);
     CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);

@@ -79,7 +79,7 @@ struct PreparedVariant {
     unsigned threads = 0;  // of a block
     unsigned grid = 0;     // if the host launches it
   };
-  std::vector<Consumer> consumers;  // one for each queue of the variant
+  std::vector<Consumer> consumers;  // one for each queue of the variant; empty ones where it needs none
   // As in jit::SharedLimit. The program may change limits between launches.
   struct SharedLimit {
     CUfunction kernel = nullptr;
@@ -121,6 +121,8 @@ class ParentKernel {
   [[nodiscard]] LaunchGuard* guard() { return guard_.get(); }
   // Chooses between the variant and the one behind it, whose children run in blocks; null if there is none.
   [[nodiscard]] ChildForms* forms() { return forms_.get(); }
+  // The variant behind it whose own kernel runs the children; null if there is none.
+  [[nodiscard]] ParentKernel* fused() const;
   // The number by which its rings are found if it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
@@ -172,6 +174,7 @@ class ParentKernel {
   MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
   MaybeReason resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
                                unsigned multiprocessors) const;
+  MaybeReason add_shared_limits(PreparedVariant& prepared, const jit::ChildQueue& queue) const;
   MaybeReason resolve_following(PreparedVariant& prepared, const jit::ChildQueue& queue) const;
   [[nodiscard]] bool may_be_dependent() const;
   void try_dependent(PreparedVariant& prepared, const LaunchContext& launch) const;

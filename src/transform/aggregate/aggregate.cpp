@@ -159,11 +159,15 @@ bool runs_children(const std::vector<RecordingSite>& sites) {
   });
 }
 
-// All edits of a recording parent but the ways out.
+// All edits of a recording parent but the ways out. `behind` is the declaration of a further parameter, or
+// empty.
 Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
-                      const std::string& name, LineTables& lines, bool in_slices) {
+                      const std::string& name, LineTables& lines, bool in_slices,
+                      const std::string& behind = "") {
   const Module& m = parent.module;
-  Edits edits = copy_with_queues(parent, sites.size(), name, lines, in_slices ? slice_parameter() : "");
+  std::string parameters = in_slices ? slice_parameter() : "";
+  if (!behind.empty()) parameters += (parameters.empty() ? "" : ",\n\t") + behind;
+  Edits edits = copy_with_queues(parent, sites.size(), name, lines, parameters);
   std::string head = "\t.reg .b32 %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n";
   for (size_t i = 0; i < sites.size(); ++i) {
     if (sites[i].keeps_launch) {
@@ -212,6 +216,15 @@ Generated recording_parent(const FunctionFacts& parent, const std::vector<Record
   Edits edits = recording_edits(parent, sites, name, lines, in_slices);
   if (runs_children(sites)) keep_largest_blocks(parent, edits);
   return {name, edits.apply(parent.function.tokens), {}, {}};
+}
+
+Generated fused_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
+                       const FusedParts& parts, const std::string& name, LineTables& lines, bool in_slices) {
+  const std::string behind = parts.has_more_threads ? program_block_parameter() : "";
+  Edits edits = recording_edits(parent, sites, name, lines, in_slices, behind);
+  if (!runs_children(sites)) read_coherently(parent, edits);
+  const std::string consumers = add_consumers(parent, parts, edits, lines);
+  return {name, edits.apply(parent.function.tokens), {}, {consumers}};
 }
 
 Generated launching_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,

@@ -19,6 +19,7 @@
 #include "analysis/legality/loop_launches.h"
 #include "ptx/tree.h"
 #include "transform/aggregate/consumer_shape.h"
+#include "transform/aggregate/fused.h"
 #include "transform/text/generated.h"
 #include "transform/text/lines.h"
 
@@ -30,6 +31,11 @@ namespace klap::transform {
 // behind the queues.
 Generated recording_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::string& name, LineTables& lines, bool in_slices);
+
+// The recording parent that is its own consumer: one kernel. It has the parameter of fused.h, if any, behind
+// all others.
+Generated fused_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
+                       const FusedParts& parts, const std::string& name, LineTables& lines, bool in_slices);
 
 // The recording parent for launcher "device", with one of `launches` for each site. `leave` is
 // templates/aggregate/launch_consumer.cu compiled for the child's block and layout. `consumer` is the kernel

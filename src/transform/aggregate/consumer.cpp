@@ -44,13 +44,15 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
 }
 
 // Tells where the child's arguments are, and declares the registers that hold that. `record` is the
-// template's operand for the record of this child.
+// template's operand for the record of this child. `parameter` is the consumer's parameter, or the register
+// with its value if it is a part of the parent's kernel.
 std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, const ConsumerShape& shape,
                             const std::string& prefix, const std::string& record,
                             const std::string& parameter) {
   kernel.prefix = prefix;
   kernel.arguments = "%" + prefix + "arguments";
-  kernel.coherent = shape.is_recursive || shape.loop_queue == LoopQueue::InOrder || shape.awaits_parent;
+  kernel.coherent =
+      shape.is_recursive || shape.loop_queue == LoopQueue::InOrder || shape.awaits_parent || shape.fused;
   kernel.in_parameters = shape.lanes != 0;
   kernel.places = layout.places;
   std::string text = fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, record);
@@ -60,8 +62,10 @@ std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, co
     return text + fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {0}, {0}, {2};\n",
                               kernel.once, parameter, first_arguments(layout, shape.lanes));
   }
-  text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.once, parameter,
-                      shape.exact ? KLAP_SEQUENCE_ONCE : 0);
+  text += fmt::format("\t.reg .b64 {};\n", kernel.once);
+  text += shape.fused ? fmt::format("\tmov.b64 {}, {};\n", kernel.once, parameter)
+                      : fmt::format("\tld.param.b64 {}, [{}+{}];\n", kernel.once, parameter,
+                                    shape.exact ? KLAP_SEQUENCE_ONCE : 0);
   if (!shape.exact) text += fmt::format("\tadd.s64 {0}, {0}, {1};\n", kernel.once, KLAP_ONCE_OFFSET);
   return text;
 }
@@ -329,7 +333,27 @@ SitesInBody sites_in_body(const GroupKernels& group_kernels, const GroupKernel& 
   return out;
 }
 
+// What a consumer of one kernel runs.
+ConsumerBody only_body(const ConsumerShape& shape, const Function& child) {
+  return {shape.block, shape.layout, shape.may_exit, &child, shape.shared_bytes};
+}
+
 }  // namespace
+
+std::string consumer_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
+                          const Module& consumer, const std::array<std::string, 3>& operands,
+                          LineTables& lines) {
+  const ConsumerBody body = only_body(shape, child);
+  InlineCall call;
+  call.prefix = "klap_w_";
+  call.arguments = {operands.begin(), operands.end()};
+  call.body_marker = kChildMarker;
+  call.body = [&](const std::vector<std::string>& marked) {
+    return child_text(child_module, child, body, shape, marked, "klap_c_", operands.front(), lines, nullptr,
+                      {}, nullptr);
+  };
+  return inline_function(consumer, template_function(consumer, kConsumerKernel), call, lines);
+}
 
 std::string consumer_declaration(const Module& consumer, const std::string& name) {
   std::string parameters;
@@ -379,7 +403,7 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
     const std::vector<std::string> operands = marker_arguments(consumer, scope);
     if (group_kernels == nullptr) {
-      const ConsumerBody only = {shape.block, shape.layout, shape.may_exit, &child, shape.shared_bytes};
+      const ConsumerBody only = only_body(shape, child);
       const ConsumerBody& body = shape.bodies.empty() ? only : shape.bodies.at(number);
       return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr,
                         preloaded, join);

@@ -4,6 +4,7 @@
 // aggregate.h generates the parents that record the children.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "ptx/tree.h"
@@ -21,6 +22,12 @@ Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& 
                           const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
                           LineTables& lines, const GroupKernels* group_kernels = nullptr,
                           const ptx::Module* join = nullptr);
+
+// The consumer as a part of the parent's kernel (templates/aggregate/fused.cu), for a shape that says so. The
+// operands are the registers with the queue, the number of this block, and the number of all blocks.
+std::string consumer_text(const ptx::Module& child_module, const ptx::Function& child,
+                          const ConsumerShape& shape, const ptx::Module& consumer,
+                          const std::array<std::string, 3>& operands, LineTables& lines);
 
 // `.extern` declaration of a consumer made from that template.
 std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);

@@ -57,6 +57,7 @@ struct ConsumerShape {
   bool packs = false;               // whether they could be any number
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/aggregate/exact.cu
+  bool fused = false;               // a part of the parent's own kernel: templates/aggregate/fused.cu
   uint32_t overlay_bytes = 0,
            overlay_align = 1;        // of the piece in which shared variables lie over each other
   bool double_buffered = false;      // empties the queue's other head, and not its own

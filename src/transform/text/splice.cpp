@@ -37,6 +37,10 @@ class FunctionSplicer final : public Splicer {
 
  private:
   bool special(const Statement& s) override {
+    if (m_.is(s.head, "exit")) {  // it ends the thread, and `ret` the function alone
+      line(guard(s) + "exit");
+      return true;
+    }
     const bool load = m_.is(s.head, "ld") && m_.has_modifier(s, ".param");
     const bool store = m_.is(s.head, "st") && m_.has_modifier(s, ".param");
     if (!load && !store) return false;

@@ -104,7 +104,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--build", required=True, help="the build folder")
     parser.add_argument("--fault", required=True, help="its name")
-    parser.add_argument("--launcher", choices=["host", "device"], required=True)
+    parser.add_argument("--launcher", choices=["host", "device", "fused"], required=True)
     parser.add_argument("--granularity", choices=["grid", "block", "multiblock", "warp"], default="grid")
     parser.add_argument("--program", default="rounds", help="what is run")
     parser.add_argument("--promotion", default="auto", help="of chains")

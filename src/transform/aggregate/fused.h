@@ -1,0 +1,43 @@
+// This file generates what a recording parent has besides if it is its own consumer
+// (templates/aggregate/fused.cu).
+//
+// Its blocks are counted as they begin. Where its threads would end, they go on to the consumers instead. The
+// host may launch it in blocks with more rows or layers than the program asked for, so that children have
+// enough threads. The threads of these do nothing of the parent's part, which is told the program's block.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/facts/facts.h"
+#include "ptx/edit.h"
+#include "ptx/tree.h"
+#include "transform/aggregate/consumer_shape.h"
+#include "transform/text/lines.h"
+
+namespace klap::transform {
+
+// A consumer in the parent's kernel. Its template is compiled for a shape that says so.
+struct FusedConsumer {
+  const ptx::Module& child_module;
+  const ptx::Function& child;
+  const ConsumerShape& shape;
+  const ptx::Module& consumer;
+};
+
+// The consumers in the order in which they run, templates/aggregate/fused.cu, and whether there may be more
+// rows or layers (analysis::may_have_more_threads).
+struct FusedParts {
+  const std::vector<FusedConsumer>& consumers;
+  const ptx::Module& blocks;
+  bool has_more_threads = false;
+};
+
+// The declaration of the parameter with the rows and layers of the program's block, for the latter.
+std::string program_block_parameter();
+
+// Edits a recording parent to that end. Returns the consumers' text.
+std::string add_consumers(const analysis::FunctionFacts& parent, const FusedParts& parts, ptx::Edits& edits,
+                          LineTables& lines);
+
+}  // namespace klap::transform
