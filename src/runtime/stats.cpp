@@ -30,7 +30,7 @@ Json numbers_json(const std::map<std::string, uint64_t>& numbers) {
   return out;
 }
 
-// Those that are not zero.
+// Counts that are zero are left out.
 Json counts_json(const std::map<std::string, std::atomic<uint64_t>>& counts) {
   Json::Object out;
   for (const auto& [name, counted] : counts)

@@ -51,6 +51,12 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
   return request;
 }
 
+jit::Request fused_request(uint32_t sm) {
+  jit::Request request = grid_request(sm);
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", "fused"}, {"executor", "off"}});
+  return request;
+}
+
 // The request with the ordering and the optimisations that the file asks for.
 jit::Request as_asked(const Golden& golden, jit::Request request) {
   request.by_sizes = golden.optimisations().contains("flatten");
@@ -158,8 +164,8 @@ constexpr std::array kArchitectures = {80, 90, 100};
 // file, so that every file is made for all of them.
 std::vector<int> architectures_for(const std::filesystem::path& file, const std::string& form) {
   if (KLAP_FULL_TESTS) return {kArchitectures.begin(), kArchitectures.end()};
-  static const std::vector<std::string> forms = {"grid_host", "grid_device", "block_device",
-                                                 "multiblock_device", "warp"};
+  static const std::vector<std::string> forms = {"grid_host",         "grid_device", "block_device",
+                                                 "multiblock_device", "warp",        "grid_fused"};
   const auto at = std::ranges::find(forms, form);
   if (at == forms.end()) throw std::logic_error(form + " is not one of the forms");
   const size_t turn = turn_of(file) + static_cast<size_t>(at - forms.begin());
@@ -242,6 +248,36 @@ TEST_P(GoldenFile, AssemblesAndLinksByWarp) {
     ASSERT_FALSE(module.variants.empty());
     for (const jit::Variant& variant : module.variants)
       EXPECT_NE(std::string::npos, module.cubin.find(".text." + variant.parent_variant));
+  }
+}
+
+// Where the parent's own kernel may run the children, and why not elsewhere. What is made assembles and
+// links.
+TEST_P(RewrittenFile, RunsChildrenInTheParentsKernelWhereItMay) {
+  const Golden golden = read_golden(GetParam());
+  const jit::Program program = jit::program_from_ptx(golden.section("ptx"), "golden");
+  const auto request = [&](uint32_t sm) { return as_asked(golden, fused_request(sm)); };
+  std::string text;
+  std::set<std::string> parents;
+  for (const jit::SiteRemark& remark : explain_module(program, request(90))) {
+    text += fmt::format("{} launches {}: ", remark.parent, remark.child);
+    const auto note = std::ranges::find_if(remark.notes, [](const std::string& each) {
+      return each.find("the parent's own kernel") != std::string::npos;
+    });
+    text += note == remark.notes.end() ? "the executor or nobody runs them\n" : *note + "\n";
+    if (note != remark.notes.end() && !note->starts_with("not ")) parents.insert(remark.parent);
+  }
+  expect_section(read_golden(KLAP_GOLDEN_DIR "/fused.remarks"), GetParam().stem().string(), text);
+  if (parents.empty()) return;
+  const std::string rewritten = jit::rewrite_ptx(program.units[0], request(90), nullptr);
+  for (const int sm : architectures_for(GetParam(), "grid_fused")) {
+    assembled(rewritten, sm);
+    const jit::RewrittenModule module = rewrite_module(program, request(static_cast<uint32_t>(sm)));
+    std::set<std::string> fused;
+    for (const jit::Variant& variant : module.variants) {
+      if (variant.is_fused()) fused.insert(variant.parent);
+    }
+    EXPECT_EQ(parents, fused);
   }
 }
 

@@ -189,8 +189,8 @@ struct Variant {
   // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
   std::optional<PromotedChain> promoted{};
   [[nodiscard]] bool is_fused() const { return fused_threads != 0; }
-  // True if the host chooses it in place of the variant in front of it. Otherwise it is for launches for which
-  // that one is not made.
+  // True if the host chooses it in place of the variant in front of it. Otherwise it is for launches for
+  // which that one is not made.
   [[nodiscard]] bool is_another_form() const { return in_blocks || is_fused(); }
   // The program's annotations of a promoted chain, 0 if there is none: its blocks, and `concurrency` as in
   // ChildQueue.

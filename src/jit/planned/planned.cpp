@@ -19,7 +19,7 @@ std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite>
 
 namespace {
 
-// What a parent does without if this variant of it is not made; null for its first one.
+// Tells what a parent does without if this variant of it is not made; null for its first one.
 const char* what_is_missing(const PlannedSite& site) {
   if (site.in_blocks) return "children do not run in blocks";
   if (site.fused) return "children do not run in the parent's kernel";

@@ -1,5 +1,7 @@
 #include "runtime/launch/variant_launch.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "runtime/counters/counted_launch.h"
@@ -56,8 +58,10 @@ bool is_of_context(CUresult result) {
 
 Outcome leave_refused(ParentKernel& parent, CUresult result) {
   if (is_of_context(result)) return leave(reasons::kContextFailed);
-  parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
-                   ")");
+  const char* const what = parent.variant().is_fused()
+                               ? "the kernel that runs its own children does not launch, two kernels do"
+                               : "the variant does not launch, the original runs";
+  parent.warn_once(fmt::format("{} ({})", what, error_name(result)));
   return leave(reasons::kVariantDoesNotLaunch);
 }
 

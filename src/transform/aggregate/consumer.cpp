@@ -333,7 +333,7 @@ SitesInBody sites_in_body(const GroupKernels& group_kernels, const GroupKernel& 
   return out;
 }
 
-// What a consumer of one kernel runs.
+// The body that a consumer of one kernel runs.
 ConsumerBody only_body(const ConsumerShape& shape, const Function& child) {
   return {shape.block, shape.layout, shape.may_exit, &child, shape.shared_bytes};
 }

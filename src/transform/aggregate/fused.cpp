@@ -50,7 +50,7 @@ std::string without_more_threads(const FunctionFacts& parent, Edits& edits) {
       kProgramBlock);
 }
 
-// What stands behind the parent's part, where all threads come.
+// The text behind the parent's part, where all threads come.
 std::string consumers_text(const FusedParts& parts, LineTables& lines) {
   constexpr char kOwn[] = "%klap_own", kAll[] = "%klap_all", kShared[] = "%klap_shared";
   std::string text = fmt::format(

@@ -58,6 +58,13 @@ extern "C" __global__ void __klap_sliced_groups(int*, int, void*, void*, Slice) 
 extern "C" __global__ void counted(int*, int) {}
 extern "C" __global__ void __klap_counted(int*, int, void*, void*, Slice) {}
 
+// The first parent as its own consumer, and the same with a larger block.
+extern "C" __global__ void __klap_fused(int*, int, void*) {}
+struct ProgramBlock {
+  unsigned rows, layers;
+};
+extern "C" __global__ void __klap_fused_in_more(int*, int, void*, ProgramBlock) {}
+
 // Chains: of links that overlap, of links that do not, and of links that launch each other.
 extern "C" __global__ void chained(int*, int) {}
 extern "C" __global__ void __klap_chained(int*, int, void*) {}

@@ -1,0 +1,149 @@
+// Parents that are their own consumers: when that kernel is launched, in which block, and what happens where
+// it cannot be.
+#include <nlohmann/json.hpp>
+
+#include "fake_driver.h"
+#include "ptx-patterns/templates/common/queue.h"
+#include "runtime/launch/fused_block.h"
+#include "runtime/stats.h"
+
+namespace klap::runtime {
+namespace {
+
+using Names = std::vector<std::string>;
+using Extents = std::array<unsigned, 3>;
+
+// ---- blocks ----
+
+std::optional<Extents> block_for(const Extents& block, uint32_t needed, bool may_grow) {
+  jit::Variant variant;
+  variant.fused_threads = needed;
+  variant.takes_program_block = may_grow;
+  Launch launch;
+  std::ranges::copy(block, launch.block);
+  return fused_block(variant, launch);
+}
+
+TEST(FusedBlock, IsTheProgramsWhereItIsLargeEnough) {
+  EXPECT_EQ((Extents{64, 1, 1}), block_for({64, 1, 1}, 64, true));
+  EXPECT_EQ((Extents{8, 4, 2}), block_for({8, 4, 2}, 64, false));
+  EXPECT_EQ(std::nullopt, block_for({63, 1, 1}, 64, false));
+}
+
+TEST(FusedBlock, GrowsByRowsOrLayers) {
+  EXPECT_EQ((Extents{1, 64, 1}), block_for({1, 1, 1}, 64, true));
+  EXPECT_EQ((Extents{7, 10, 1}), block_for({7, 1, 1}, 64, true));
+  EXPECT_EQ((Extents{8, 8, 1}), block_for({8, 2, 1}, 64, true));
+  EXPECT_EQ((Extents{4, 2, 8}), block_for({4, 2, 3}, 64, true));
+  EXPECT_EQ((Extents{1, 1024, 1}), block_for({1, 1, 1}, 1024, true));
+}
+
+TEST(FusedBlock, IsNoneThatNoDeviceHas) {
+  EXPECT_EQ(std::nullopt, block_for({1, 1, 2}, 65, true)) << "layers";
+  EXPECT_EQ(std::nullopt, block_for({600, 1, 1}, 1024, true)) << "threads";
+}
+
+// ---- launches ----
+
+class FusedTest : public FakeDriverTest {
+ protected:
+  // The first parent alone, with one more variant that runs children in its own kernel.
+  void add_fused(const char* name, uint32_t threads, bool may_grow) {
+    jit::Variant pair = variants().front();
+    pair.queues[0].double_buffered = true;
+    jit::Variant fused = pair;
+    fused.parent_variant = name;
+    fused.queues[0].consumer.clear();
+    fused.fused_threads = threads;
+    fused.takes_program_block = may_grow;
+    LoadedImage image;
+    image.library = library_;
+    image.variants = {pair, fused};
+    Registry::instance().remove_library(library_);
+    Registry::instance().add(image);
+    parent_ = kernel("parent");
+  }
+  Call launch(unsigned threads) {
+    forget_calls();
+    Launch made = launch_of(parent_);
+    made.block[0] = threads;
+    EXPECT_EQ(CUDA_SUCCESS, redirect_launch(made));
+    const std::vector<Call> launches = calls("cuLaunchKernel");
+    return launches.empty() ? Call{} : launches.back();
+  }
+  static uint64_t fused_launches() {
+    const nlohmann::json launches = Stats::instance().to_json()["launches"]["fused"];
+    return launches.value("parent", uint64_t{0});
+  }
+};
+
+TEST_F(FusedTest, NothingFollowsTheParent) {
+  add_fused("__klap_fused", 64, false);
+  const uint64_t before = fused_launches();
+  const Call first = launch(64), second = launch(64), third = launch(64);
+  EXPECT_EQ((Names{"__klap_fused"}), launched());
+  EXPECT_EQ("__klap_fused", first["kernel"]);
+  EXPECT_NE(first["params"], second["params"]) << "each launch empties the other head";
+  EXPECT_EQ(first["params"], third["params"]);
+  EXPECT_EQ(before + 3, fused_launches());
+}
+
+// Two kernels and one take turns with the same heads.
+TEST_F(FusedTest, BlocksThatAreTooSmallHaveAConsumer) {
+  add_fused("__klap_fused", 64, false);
+  const Call fused = launch(64);
+  launch(32);
+  EXPECT_EQ((Names{"__klap_consumer", "__klap_parent", "__klap_consumer"}), launched());
+  launch(32);
+  EXPECT_EQ((Names{"__klap_parent", "__klap_consumer"}), launched());
+  const Call again = launch(64);
+  EXPECT_EQ("__klap_fused", again["kernel"]);
+  EXPECT_EQ(fused["params"], again["params"]) << "four launches have been made, one on the empty queue";
+}
+
+TEST_F(FusedTest, BlocksGrow) {
+  add_fused("__klap_fused_in_more", 128, true);
+  const Call made = launch(64);
+  EXPECT_EQ("__klap_fused_in_more", made["kernel"]);
+  EXPECT_EQ("64,2,1", made["block"]);
+  EXPECT_TRUE(made["params"].ends_with(":0100000001000000:")) << made["params"];
+}
+
+TEST_F(FusedTest, BlocksThatTheKernelDoesNotTakeHaveAConsumer) {
+  add_fused("__klap_fused", 64, false);
+  setenv("FAKE_CUDA_THREADS", "__klap_fused=128", 1);
+  launch(256);
+  EXPECT_EQ((Names{"__klap_consumer", "__klap_parent", "__klap_consumer"}), launched());
+  EXPECT_EQ("__klap_fused", launch(128)["kernel"]);
+}
+
+TEST_F(FusedTest, AKernelThatIsRefusedHasAConsumer) {
+  add_fused("__klap_fused", 64, false);
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_fused=701", 1);
+  launch(64);
+  EXPECT_EQ((Names{"__klap_consumer", "__klap_parent", "__klap_consumer"}), launched());
+}
+
+// Children have the dynamic shared memory that they are launched with, whatever the parent has.
+TEST_F(FusedTest, HasTheSharedMemoryOfItsChildren) {
+  jit::Variant pair = variants().front();
+  pair.queues[0].double_buffered = true;
+  pair.queues[0].child_shared_bytes = 512;
+  jit::Variant fused = pair;
+  fused.parent_variant = "__klap_fused";
+  fused.fused_threads = 32;
+  LoadedImage image;
+  image.library = library_;
+  image.variants = {pair, fused};
+  Registry::instance().remove_library(library_);
+  Registry::instance().add(image);
+  parent_ = kernel("parent");
+  EXPECT_EQ("512", launch(64)["shared"]);
+  Launch more = launch_of(parent_);
+  more.shared_bytes = 2048;
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(more));
+  EXPECT_EQ("2048", calls("cuLaunchKernel").back()["shared"]);
+}
+
+}  // namespace
+}  // namespace klap::runtime
