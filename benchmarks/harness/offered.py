@@ -11,7 +11,7 @@ import re
 from . import process
 
 SECONDS = 60
-DEVICE_ONLY = {"warp", "block", "multiblock"}  # granularities that ignore launcher host
+DEVICE_ONLY = {"warp", "block", "multiblock"}  # granularities that ignore launchers by which the host launches
 WISHES = {"none", "auto"}  # values that are no way to rewrite
 
 
@@ -74,7 +74,7 @@ def combinations(known):
     launcher = known.get("KLAP_LAUNCHER", {"values": ["host"], "default": "host"})
     usual = (granularity["default"], launcher["default"])
     found = [(g, l) for g in granularity["values"] if g not in WISHES for l in launcher["values"]
-             if l not in WISHES and (g not in DEVICE_ONLY or not l.startswith("host"))]
+             if l not in WISHES and (g not in DEVICE_ONLY or l == "device")]
     return found if usual in found else [usual] + found, usual
 
 

@@ -114,7 +114,17 @@ def judge_disabled(outcome, stats):
 def check_device_launcher(where, entry, native, granularity):
     """One preloaded run whose parents launch their children themselves, aggregated as `granularity` says."""
     outcome, stats = run_preloaded(where, entry, KLAP_LAUNCHER="device", KLAP_GRANULARITY=granularity)
-    wrong = judge_device_launcher(entry, native, outcome, stats, granularity)
+    return record_of(outcome, stats, judge_device_launcher(entry, native, outcome, stats, granularity))
+
+
+def check_fused(where, entry, native):
+    """One preloaded run whose parents run their children in their own kernels, where they may."""
+    outcome, stats = run_preloaded(where, entry, KLAP_LAUNCHER="fused")
+    return record_of(outcome, stats, judge_preloaded(entry, native, outcome, stats))
+
+
+def record_of(outcome, stats, wrong):
+    """What is kept of one run."""
     record = {"code": outcome.code, "seconds": round(outcome.seconds, 3), "wrong": wrong,
               "statistics": statistics_file.summary(stats)}
     if wrong:
@@ -147,6 +157,8 @@ def check(where, entry, repeats, say):
             found = check_device_launcher(where, entry, native, granularity)
             record["device_launcher"][granularity] = found
             wrong += [f"{granularity}, launcher device: {text}" for text in found["wrong"]]
+        found = record["fused"] = check_fused(where, entry, native)
+        wrong += [f"launcher fused: {text}" for text in found["wrong"]]
     if entry.get("also_disabled"):
         outcome, stats = run_preloaded(where, entry, KLAP_DISABLE="1")
         wrong += [f"with KLAP_DISABLE=1: {text}" for text in judge_disabled(outcome, stats)]

@@ -36,6 +36,8 @@ CONFIGURATIONS = {
     # Without what is on by itself.
     "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
                   "KLAP_OPTIMISE": "-double_buffer,-split_iterations,-split_ranges,-batch_items,-flatten,-unroll,-occupancy"},
+    # Parents that are their own consumers, where they may be.
+    "fused": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "fused"},
     "device": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "device"},
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},
@@ -46,7 +48,7 @@ CONFIGURATIONS = {
     # As racecheck has it: launches that were left after all would end their kernels with an error.
     "host_without_runtime": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_DEVICE_RUNTIME": "0"},
 }
-HOST = ("host", "host_options", "host_less", "host_without_runtime", "P", "PO")
+HOST = ("host", "host_options", "host_less", "fused", "host_without_runtime", "P", "PO")
 LIMIT = 120  # seconds a run may take
 
 
