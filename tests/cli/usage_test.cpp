@@ -85,7 +85,7 @@ TEST_F(Usage, UnknownGranularityListsTheKnownOnes) {
       {"explain", program("launches.ptx"), "--granularity", "gird"},
       "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | warp | "
       "block | multiblock | grid | auto)");
-  expect_usage_error({"config", "--launcher", "guest"}, "use auto | host | device | host-readback");
+  expect_usage_error({"config", "--launcher", "guest"}, "use auto | host | device | fused | host-readback");
 }
 
 TEST_F(Usage, ComputeCapabilityMustBeOne) {

@@ -129,13 +129,22 @@ std::vector<Configuration> chosen_configurations(const std::string& names) {
 }
 
 std::string expected_verdict(const Site& site, const Configuration& configuration) {
+  if (configuration.launcher == "fused") {  // the host where it may, else the parent
+    const auto with = [&](const char* launcher) {
+      Configuration other = configuration;
+      other.launcher = launcher;
+      return expected_verdict(site, other);
+    };
+    return with("host") == "rewritten"     ? "rewritten"
+           : with("device") == "rewritten" ? "rewritten"
+                                           : with("host");
+  }
   const bool by_warp = configuration.granularity == "warp";
   if (by_warp && !site.by_warp.empty())
     return site.by_warp == "rewritten" || site.by_warp == "some" ? site.by_warp : "left: " + site.by_warp;
   const bool by_group = configuration.granularity == "block" || configuration.granularity == "multiblock";
   if (by_group && !site.left_by_group.empty()) return "left: " + site.left_by_group;
-  const bool by_either = configuration.launcher == "fused" && site.left_on_device.empty();
-  const std::string& there = by_warp || by_either                 ? std::string()
+  const std::string& there = by_warp                              ? std::string()
                              : configuration.launcher == "device" ? site.left_on_device
                                                                   : site.left_on_host;
   const std::string& reason = there.empty() ? site.left : there;

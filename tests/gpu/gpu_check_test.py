@@ -173,7 +173,8 @@ class ProgramsTest(WithBuild):
     def test_device_launcher_with_other_output(self):
         wrong = self.check("echo PASS p", f"echo ${{KLAP_LAUNCHER:+code 9}}; echo PASS p; {write_stats(STATS)}",
                            dict(self.ENTRY, compare=False, preloaded_lines=[""]), 1)
-        self.assertEqual(wrong, [f"{g}, launcher device: did not print ''" for g in programs.GRANULARITIES])
+        self.assertEqual(wrong, [f"{way}: did not print ''" for way in
+                                 [*(f"{g}, launcher device" for g in programs.GRANULARITIES), "launcher fused"]])
 
     def test_device_launcher_that_was_not_heard(self):
         deaf = dict(STATS, modules=[{"how": "rewritten", "sites": [dict(SITE, launcher="host")]}])

@@ -33,7 +33,8 @@ constexpr Broken kBroken[] = {
      "granularity, launcher, ordering, threshold, promotion, assume, aggregate_malloc, pool_bytes, "
      "total_bytes, concurrency, optimise, multiblock, buffer, consumer_threads, pool)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
-     "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},
+     "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | fused | host-readback, in "
+     "quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",
      "FILE:2:14: 'pool_bytes' must be a number or a string (fix: use bytes, as 4096, 64M or 1G, in quotes)"},
     {"UnknownValue", "[[kernel]]\nname = \"*\"\ngranularity = \"grdi\"\n",

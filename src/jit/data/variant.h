@@ -180,9 +180,10 @@ struct Variant {
   // Set: the variant has no consumer, but runs the children of the parent's first variant in its own kernel,
   // and is right for the same launches. Its blocks must have so many threads or more.
   uint32_t fused_threads = 0;
-  // Then it may be launched in blocks of more rows and layers than the program asked for, and takes the
-  // program's behind all other parameters (ProgramBlock).
-  bool takes_program_block = false;
+  // Then its blocks, or its grid, may have more rows and layers than the program asked for. If so, it takes
+  // the program's behind all other parameters (ProgramExtents).
+  bool more_threads = false, more_blocks = false;
+  [[nodiscard]] bool takes_extents() const { return more_threads || more_blocks; }
   // The parent may wait for other blocks of its grid: as many of the variant's must be resident at a time as
   // of its own.
   bool parent_waits = false;
@@ -204,9 +205,9 @@ struct GridSlice {
   uint32_t whole[3] = {1, 1, 1};
 };
 
-// The rows and layers of the block that the program asked for.
-struct ProgramBlock {
-  uint32_t rows = 1, layers = 1;
+// The rows and layers of the block and the grid that the program asked for, or of the slice of its grid.
+struct ProgramExtents {
+  uint32_t block_rows = 1, block_layers = 1, grid_rows = 1, grid_layers = 1;
 };
 
 }  // namespace klap::jit

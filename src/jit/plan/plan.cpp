@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "analysis/launches/calls.h"
-#include "analysis/legality/fusing.h"
 #include "analysis/legality/slicing.h"
 #include "analysis/legality/unit_checks.h"
 #include "analysis/values/values.h"
@@ -14,10 +13,10 @@
 #include "jit/optimise/optimisations.h"
 #include "jit/plan/describe.h"
 #include "jit/plan/find_site_options.h"
+#include "jit/plan/fused_plan.h"
 #include "jit/plan/judge.h"
 #include "jit/plan/remark_text.h"
 #include "jit/planned/child_facts.h"
-#include "jit/strategy/fused_grid.h"
 #include "jit/strategy/promotion_plan.h"
 #include "jit/strategy/strategy_of.h"
 #include "ptx/dialect.h"
@@ -155,59 +154,26 @@ class Planner {
     add_in_queue_order(sites, rejections);
   }
 
-  // Adds a variant that runs the children in its own kernel, or notes why there is none.
+  // Adds a variant that runs the children in its own kernel, or notes why there is none. It rests on the
+  // verdicts of the first one, too.
   void add_fused(std::vector<PlannedSite> sites, const Rejections& rejections) {
-    const auto note = [&](const std::string& text) {
-      for (const PlannedSite& site : sites) {
-        if (plan_.remarks[site.remark].rewritten) plan_.remarks[site.remark].notes.push_back(text);
-      }
-    };
     const std::shared_ptr<FunctionFacts> facts = own_facts(sites.front());
     for (PlannedSite& site : sites) {
       use_facts(site, facts);
-      site.fused = true;
-      site.shape.fused = true;
-      site.shape.awaits_parent = false;
-      for (const char* const other : {"split_ranges", "pack_blocks", "preload_arguments"})
-        site.options.optimisations.set(other, "off");
+      fuse(site);
     }
-    const std::optional<std::string> why_not = why_not_fused(sites);
-    if (why_not) return note("not in the parent's own kernel: " + *why_not);
-    optimise_sites(sites, rejections);
-    const std::vector<PlannedSite> in_order = in_queue_order(sites, rejections);
-    if (const auto threads_end = why_threads_end(in_order))
-      return note("not in the parent's own kernel: " + *threads_end);
-    uint32_t threads = 0;
-    for (const PlannedSite& site : sites) threads = std::max(threads, fused_threads(site.shape));
-    const bool may_add = analysis::may_have_more_threads(*in_order.front().parent);
-    note(may_add ? std::string("the parent's own kernel runs them")
-                 : fmt::format("in blocks of {} threads or more the parent's own kernel runs them", threads));
-    std::ranges::copy(in_order, std::back_inserter(plan_.sites));
-  }
-
-  [[nodiscard]] std::optional<std::string> why_not_fused(const std::vector<PlannedSite>& sites) const {
-    const PlannedSite& any = sites.front();
-    if (strategy_of(any.aggregation).name() != "host-grid") return "the host does not launch their consumer";
-    if (any.keeps_launches) return "the parent may launch some itself";
-    if (!any.options.optimisations.is_on("double_buffer") || !request_.double_buffered)
-      return "queues are not double-buffered";
-    std::vector<analysis::FusedChild> children;
+    std::optional<std::string> why_not = why_not_fused(request_, sites);
+    std::vector<PlannedSite> in_order;
+    if (!why_not) {
+      optimise_sites(sites, rejections);
+      in_order = in_queue_order(sites, rejections);
+      why_not = why_not_in_order(in_order);
+    }
     for (const PlannedSite& site : sites) {
-      if (site.child_unit != site.parent_unit) return "they are of another translation unit";
-      children.push_back({*site.child, site.shape.shared_bytes});
+      SiteRemark& remark = plan_.remarks[site.remark];
+      if (remark.rewritten) remark.notes.push_back(fused_note(in_order, why_not));
     }
-    return analysis::why_not_fused(*any.parent, children);
-  }
-
-  // Threads that children's blocks do not have end where the others meet at barriers. So only the last queue
-  // may be one of those.
-  static std::optional<std::string> why_threads_end(const std::vector<PlannedSite>& in_order) {
-    for (size_t i = 0; i + 1 < in_order.size(); ++i) {
-      const transform::ConsumerShape& shape = in_order[i].shape;
-      if (!shape.flat && shape.sync_scope == analysis::SyncScope::Block)
-        return "blocks of one that others follow meet at barriers or share memory";
-    }
-    return std::nullopt;
+    if (!why_not) std::ranges::copy(in_order, std::back_inserter(plan_.sites));
   }
 
   // Facts of its own tell a variant's sites from those of the parent's first one.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/legality/fusing.h"
+#include "analysis/optimise/fusing.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/recorded.h"
 #include "transform/aggregate/aggregate.h"
@@ -37,8 +37,8 @@ class FusedGrid final : public QueuePerSite {
     }
     const PlannedSite& any = of.sites.front();
     const transform::FusedParts parts{consumers, *of.templates.front().launch,
-                                      analysis::may_have_more_threads(*any.parent)};
-    return transform::fused_parent(*any.parent, recording_sites(of), parts, name, lines, any.in_slices);
+                                      analysis::may_have_more(*any.parent), any.in_slices};
+    return transform::fused_parent(*any.parent, recording_sites(of), parts, name, lines);
   }
 
   [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,
@@ -46,7 +46,9 @@ class FusedGrid final : public QueuePerSite {
     Variant v = QueuePerSite::variant(plan, sites, name);
     for (const PlannedSite& site : sites)
       v.fused_threads = std::max(v.fused_threads, fused_threads(site.shape));
-    v.takes_program_block = analysis::may_have_more_threads(*sites.front().parent);
+    const analysis::MoreThanAsked more = analysis::may_have_more(*sites.front().parent);
+    v.more_threads = more.threads;
+    v.more_blocks = more.blocks;
     v.fixed_launches = false;  // the variant beside this one is what the guard compares
     return v;
   }

@@ -7,6 +7,7 @@
 #include "ptx-patterns/templates/common/queue.h"
 #include "runtime/driver.h"
 #include "runtime/graphs/driver_call.h"
+#include "runtime/launch/fused_launch.h"
 #include "runtime/launch/launch_params.h"
 #include "runtime/launch/promoted_launch.h"
 #include "runtime/launch/queue_room.h"
@@ -140,8 +141,7 @@ class VariantParams {
     const Launch launch = launch_of(params, context);
     if (extended_.extend(of.parent->variant(), launch.params, launch.extra, added_))
       require(CUDA_ERROR_INVALID_VALUE, "taking the parameters of a node");
-    extended_.begin_part({{0, 0, 0}, {launch.grid[0], launch.grid[1], launch.grid[2]}},
-                         {launch.block[1], launch.block[2]});
+    extended_.begin_part({{0, 0, 0}, {launch.grid[0], launch.grid[1], launch.grid[2]}}, extents_of(launch));
     params_.func = of.prepared->parent;
     params_.kern = nullptr;
     params_.ctx = nullptr;

@@ -11,7 +11,7 @@
 #include "ptx-patterns/templates/common/queue.h"
 #include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
-#include "runtime/launch/fused_block.h"
+#include "runtime/launch/fused_launch.h"
 #include "runtime/launch/guarded_launch.h"
 #include "runtime/launch/kernel_timer.h"
 #include "runtime/launch/launch_params.h"
@@ -148,15 +148,12 @@ uint64_t threads_of_block(const Launch& launch) {
   return uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
 }
 
-// The launch as the variant is launched for it. A fused kernel has the blocks and the dynamic shared memory
-// that its children need, too.
-Launch as_launched(const Launch& launch, const jit::Variant& variant) {
-  Launch own = launch;
-  if (!variant.is_fused()) return own;
-  if (const auto block = fused_block(variant, launch)) std::ranges::copy(*block, std::begin(own.block));
-  for (const jit::ChildQueue& queue : variant.queues)
-    own.shared_bytes = std::max(own.shared_bytes, queue.child_shared_bytes);
-  return own;
+// The launch as the variant is launched for it.
+Launch as_launched(const Launch& launch, const jit::Variant& variant, const PreparedVariant& prepared,
+                   const LaunchContext& context) {
+  if (!variant.is_fused()) return launch;
+  const FusedLimits limits{context.context().multiprocessors, prepared.max_parent_threads};
+  return fused_launch(variant, launch, limits).value_or(launch);
 }
 
 // Enqueues the parent, slice by slice, each followed by its consumers. The caller holds the context's mutex,
@@ -175,14 +172,15 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
     whole.emplace(launch.stream, context.is_blocking());
   else
     alone.emplace(launch.stream);
-  Launch part = as_launched(launch, parent.variant());
+  Launch part = launch;
   CountedLaunch counted(parent.name());
   for (uint64_t i = 0; i < slices.count(); ++i) {
     const GridSlices::Slice slice = slices.at(i);
     std::copy_n(slice.grid, 3, part.grid);
     for (size_t q = 0; q < queues.size(); ++q) queues[q] = queue_of(parent.variant(), q, context);
-    params.begin_part(slice.place, {launch.block[1], launch.block[2]});
-    const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, details, i == 0);
+    params.begin_part(slice.place, extents_of(part));
+    const Launch made = as_launched(part, parent.variant(), prepared, context);
+    const Outcome outcome = enqueue_slice(made, parent, prepared, params, context, details, i == 0);
     if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
   }
   counted.complete();
@@ -212,7 +210,7 @@ ChosenForm choose_form(ParentKernel& parent, uint64_t context_id) {
 // The variant behind it whose own kernel runs the children, if there is a block for that; else null.
 ParentKernel* fused_form(const ParentKernel& parent, const Launch& launch) {
   ParentKernel* const fused = parent.fused();
-  return fused != nullptr && fused_block(fused->variant(), launch) ? fused : nullptr;
+  return fused != nullptr && fused_launch(fused->variant(), launch, {}) ? fused : nullptr;
 }
 
 Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
@@ -338,7 +336,7 @@ Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchCon
   if (!context.may_add(operations)) return leave_behind_others(parent);
   if (!prepared) prepared = parent.prepare(context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
-  const Launch own = as_launched(launch, parent.variant());
+  const Launch own = as_launched(launch, parent.variant(), *prepared, context);
   const MaybeReason block_reason = parent.check_block(*prepared, threads_of_block(own), own.shared_bytes);
   if (block_reason) return leave(*block_reason);
   if (cut.why) note_slices(launch, parent, cut);

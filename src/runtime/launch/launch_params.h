@@ -1,5 +1,5 @@
 // The parameters of a launch with some more behind them: the queues of the variant, the slice of the grid
-// that it is launched for, and the rows and layers of the program's block.
+// that it is launched for, and the rows and layers that the program asked for.
 //
 // The driver takes parameters in two forms, an array of pointers (`kernelParams`) or one packed buffer
 // (`extra`). Both are extended in a copy; the program's own arrays are never written to.
@@ -23,9 +23,9 @@ class ExtendedParams {
   // the added parameters.
   MaybeReason extend(const jit::Variant& variant, void** params, void** extra, std::span<CUdeviceptr> queues);
 
-  // Sets the parameters for the next launch: the queues that there are now, and the slice and the block if
-  // the variant takes them (Variant::in_slices, takes_program_block).
-  void begin_part(const jit::GridSlice& slice, const jit::ProgramBlock& block);
+  // Sets the parameters for the next launch: the queues that there are now, and the slice and the extents if
+  // the variant takes them (Variant::in_slices, takes_extents()).
+  void begin_part(const jit::GridSlice& slice, const jit::ProgramExtents& extents);
 
   // The two forms to hand to the launch; one of them is null.
   [[nodiscard]] void** params() { return pointers_; }
@@ -43,10 +43,10 @@ class ExtendedParams {
 
   std::span<CUdeviceptr> queues_;
   jit::GridSlice slice_;
-  jit::ProgramBlock block_;
+  jit::ProgramExtents extents_;
   unsigned char* queues_in_buffer_ = nullptr;  // null: the parameters are an array
   unsigned char* slice_in_buffer_ = nullptr;   // null: there is none; likewise
-  unsigned char* block_in_buffer_ = nullptr;
+  unsigned char* extents_in_buffer_ = nullptr;
   void** pointers_ = nullptr;
   size_t buffer_bytes_ = 0;
   std::array<void*, 5> extra_{};

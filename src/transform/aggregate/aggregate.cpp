@@ -219,9 +219,8 @@ Generated recording_parent(const FunctionFacts& parent, const std::vector<Record
 }
 
 Generated fused_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
-                       const FusedParts& parts, const std::string& name, LineTables& lines, bool in_slices) {
-  const std::string behind = parts.has_more_threads ? program_block_parameter() : "";
-  Edits edits = recording_edits(parent, sites, name, lines, in_slices, behind);
+                       const FusedParts& parts, const std::string& name, LineTables& lines) {
+  Edits edits = recording_edits(parent, sites, name, lines, parts.in_slices, extents_parameter(parts));
   if (!runs_children(sites)) read_coherently(parent, edits);
   const std::string consumers = add_consumers(parent, parts, edits, lines);
   return {name, edits.apply(parent.function.tokens), {}, {consumers}};

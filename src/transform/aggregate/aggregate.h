@@ -35,7 +35,7 @@ Generated recording_parent(const analysis::FunctionFacts& parent, const std::vec
 // The recording parent that is its own consumer: one kernel. It has the parameter of fused.h, if any, behind
 // all others.
 Generated fused_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
-                       const FusedParts& parts, const std::string& name, LineTables& lines, bool in_slices);
+                       const FusedParts& parts, const std::string& name, LineTables& lines);
 
 // The recording parent for launcher "device", with one of `launches` for each site. `leave` is
 // templates/aggregate/launch_consumer.cu compiled for the child's block and layout. `consumer` is the kernel

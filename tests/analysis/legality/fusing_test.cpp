@@ -1,6 +1,6 @@
 // Which parents can be their own consumers, and in which of them blocks may have more threads than the
 // program asked for.
-#include "analysis/legality/fusing.h"
+#include "analysis/optimise/fusing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,10 +31,13 @@ std::string why_not_one(const std::string& parent, const std::string& child = ""
   return why_not_fused(facts, {{*module.find_function("child"), shared_bytes}}).value_or("");
 }
 
-bool may_have_more(const std::string& parent, const std::string& attributes = "",
-                   const std::string& declarations = "") {
+// Of what a parent with that body may have more: "threads", "blocks", both, or nothing.
+std::string more(const std::string& parent, const std::string& attributes = "",
+                 const std::string& declarations = "") {
   const ptx::Module module = module_of(declarations, parent, "", attributes);
-  return may_have_more_threads(FunctionFacts(module, *module.find_function("parent")));
+  const MoreThanAsked may = may_have_more(FunctionFacts(module, *module.find_function("parent")));
+  return std::string(may.threads ? "threads" : "") + (may.threads && may.blocks ? " and " : "") +
+         (may.blocks ? "blocks" : "");
 }
 
 constexpr char kGuard[] = "mov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 40;\n@%p1 ret;\n";
@@ -85,19 +88,24 @@ TEST(Fusing, LeavesWhatDoesNotFit) {
               HasSubstr("asks how much shared memory"));
 }
 
-TEST(Fusing, BlocksGrowWhereNobodyNotices) {
-  EXPECT_TRUE(may_have_more(kGuard));
-  EXPECT_TRUE(may_have_more("mov.u32 %r1, %ntid.x;\nmov.u32 %r2, %ntid.y;\ncvt.u64.u32 %rd1, %ntid.z;"));
-  EXPECT_FALSE(may_have_more("bar.sync 0;"));
-  EXPECT_FALSE(may_have_more("bar.warp.sync 0xffffffff;"));
-  EXPECT_FALSE(may_have_more("add.u32 %r1, %r2, %ntid.y;")) << "it reads the rows in another form";
-  EXPECT_FALSE(may_have_more("mov.u32 %r1, %nwarpid;"));
-  EXPECT_FALSE(may_have_more("", ".reqntid 32, 1, 1"));
-  EXPECT_TRUE(may_have_more("", ".maxntid 32, 1, 1")) << "the driver says what is too large";
-  EXPECT_FALSE(may_have_more("call.uni f, ();", "",
-                             ".func f()\n{\n.reg .b32 %r<2>;\nmov.u32 %r1, %ntid.y;\nret;\n}\n"));
-  EXPECT_TRUE(may_have_more("call.uni f, ();", "",
-                            ".func f()\n{\n.reg .b32 %r<2>;\nmov.u32 %r1, %tid.y;\nret;\n}\n"));
+TEST(Fusing, GrowsWhereNobodyNotices) {
+  constexpr char kBoth[] = "threads and blocks";
+  EXPECT_EQ(kBoth, more(kGuard));
+  EXPECT_EQ(kBoth, more("mov.u32 %r1, %ntid.x;\nmov.u32 %r2, %ntid.y;\ncvt.u64.u32 %rd1, %ntid.z;"));
+  EXPECT_EQ(kBoth, more("mov.u32 %r1, %nctaid.x;\nmov.u32 %r2, %nctaid.y;\nmov.u32 %r3, %nctaid.z;"));
+  EXPECT_EQ("blocks", more("bar.sync 0;"));
+  EXPECT_EQ("blocks", more("bar.warp.sync 0xffffffff;"));
+  EXPECT_EQ("blocks", more("add.u32 %r1, %r2, %ntid.y;")) << "it reads the rows in another form";
+  EXPECT_EQ("threads", more("add.u32 %r1, %r2, %nctaid.z;"));
+  EXPECT_EQ("", more("mov.u32 %r1, %nwarpid;"));
+  EXPECT_EQ("blocks", more("", ".reqntid 32, 1, 1"));
+  EXPECT_EQ(kBoth, more("", ".maxntid 32, 1, 1")) << "the driver says what is too large";
+  const auto called = [](const std::string& name) {
+    return ".func f()\n{\n.reg .b32 %r<2>;\nmov.u32 %r1, " + name + ";\nret;\n}\n";
+  };
+  EXPECT_EQ("blocks", more("call.uni f, ();", "", called("%ntid.y")));
+  EXPECT_EQ("threads", more("call.uni f, ();", "", called("%nctaid.x")));
+  EXPECT_EQ(kBoth, more("call.uni f, ();", "", called("%tid.y")));
 }
 
 }  // namespace

@@ -208,7 +208,9 @@ KLAP_CASE(own_stream, "a launch into a thread's own stream is lost") {
 KLAP_CASE(own_stream_of_another_lane, "a launch into a stream that another lane has just created is lost") {
   const auto sum = c.buffer("sum", std::vector<int>{0}, std::vector<int>{40});
   for (int i = 0; i < 5; ++i) c.launch("handed_on_parent", {8, 1, 1}, {32, 1, 1}, c.address(sum));
-  c.rewritten("handed_on_parent");
+  c.left("handed_on_parent", "runtime-call");
+  c.executed();
+  c.by_warp("stream-unsupported");
 }
 
 KLAP_CASE(own_stream_answers, "creating or destroying a stream returns something else") {

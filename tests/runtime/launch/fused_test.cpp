@@ -1,10 +1,10 @@
-// Parents that are their own consumers: when that kernel is launched, in which block, and what happens where
-// it cannot be.
+// Parents that are their own consumers: when that kernel is launched, in which block and grid, and what
+// happens where it cannot be.
 #include <nlohmann/json.hpp>
 
 #include "fake_driver.h"
 #include "ptx-patterns/templates/common/queue.h"
-#include "runtime/launch/fused_block.h"
+#include "runtime/launch/fused_launch.h"
 #include "runtime/stats.h"
 
 namespace klap::runtime {
@@ -13,34 +13,60 @@ namespace {
 using Names = std::vector<std::string>;
 using Extents = std::array<unsigned, 3>;
 
-// ---- blocks ----
+// ---- extents ----
 
-std::optional<Extents> block_for(const Extents& block, uint32_t needed, bool may_grow) {
-  jit::Variant variant;
-  variant.fused_threads = needed;
-  variant.takes_program_block = may_grow;
+Extents extents_of(const unsigned (&extents)[3]) { return {extents[0], extents[1], extents[2]}; }
+
+Launch launch_in(const Extents& block, const Extents& grid = {1, 1, 1}) {
   Launch launch;
   std::ranges::copy(block, launch.block);
-  return fused_block(variant, launch);
+  std::ranges::copy(grid, launch.grid);
+  return launch;
 }
 
-TEST(FusedBlock, IsTheProgramsWhereItIsLargeEnough) {
-  EXPECT_EQ((Extents{64, 1, 1}), block_for({64, 1, 1}, 64, true));
+// The block for children that need so many threads; 0x0x0 if there is none.
+Extents block_for(const Extents& block, uint32_t needed, bool may_grow, unsigned most = 1024) {
+  jit::Variant variant;
+  variant.fused_threads = needed;
+  variant.more_threads = may_grow;
+  const auto made = fused_launch(variant, launch_in(block), {.multiprocessors = 0, .threads = most});
+  return made ? extents_of(made->block) : Extents{0, 0, 0};
+}
+
+TEST(FusedLaunch, TakesTheProgramsBlockWhereItIsLargeEnough) {
+  EXPECT_EQ((Extents{64, 1, 1}), block_for({64, 1, 1}, 64, false));
   EXPECT_EQ((Extents{8, 4, 2}), block_for({8, 4, 2}, 64, false));
-  EXPECT_EQ(std::nullopt, block_for({63, 1, 1}, 64, false));
+  EXPECT_EQ((Extents{256, 1, 1}), block_for({256, 1, 1}, 64, true));
+  EXPECT_EQ((Extents{0, 0, 0}), block_for({63, 1, 1}, 64, false));
 }
 
-TEST(FusedBlock, GrowsByRowsOrLayers) {
-  EXPECT_EQ((Extents{1, 64, 1}), block_for({1, 1, 1}, 64, true));
-  EXPECT_EQ((Extents{7, 10, 1}), block_for({7, 1, 1}, 64, true));
-  EXPECT_EQ((Extents{8, 8, 1}), block_for({8, 2, 1}, 64, true));
-  EXPECT_EQ((Extents{4, 2, 8}), block_for({4, 2, 3}, 64, true));
+TEST(FusedLaunch, AddsRowsOrLayersToBlocks) {
+  EXPECT_EQ((Extents{1, 256, 1}), block_for({1, 1, 1}, 64, true)) << "some more than are needed";
+  EXPECT_EQ((Extents{1, 64, 1}), block_for({1, 1, 1}, 64, true, 64)) << "unless there may be no more";
+  EXPECT_EQ((Extents{7, 37, 1}), block_for({7, 1, 1}, 64, true));
+  EXPECT_EQ((Extents{8, 32, 1}), block_for({8, 2, 1}, 64, true));
+  EXPECT_EQ((Extents{4, 2, 32}), block_for({4, 2, 3}, 64, true));
   EXPECT_EQ((Extents{1, 1024, 1}), block_for({1, 1, 1}, 1024, true));
+  EXPECT_EQ((Extents{1, 1, 64}), block_for({1, 1, 2}, 64, true)) << "256 layers are too many";
 }
 
-TEST(FusedBlock, IsNoneThatNoDeviceHas) {
-  EXPECT_EQ(std::nullopt, block_for({1, 1, 2}, 65, true)) << "layers";
-  EXPECT_EQ(std::nullopt, block_for({600, 1, 1}, 1024, true)) << "threads";
+TEST(FusedLaunch, IsNotMadeWhereNoDeviceHasTheBlock) {
+  EXPECT_EQ((Extents{0, 0, 0}), block_for({1, 1, 2}, 65, true)) << "layers";
+  EXPECT_EQ((Extents{0, 0, 0}), block_for({600, 1, 1}, 1024, true)) << "threads";
+}
+
+TEST(FusedLaunch, AddsRowsOrLayersToGrids) {
+  const auto grid_for = [](const Extents& grid, bool may_grow) {
+    jit::Variant variant;
+    variant.fused_threads = 32;
+    variant.more_blocks = may_grow;
+    const FusedLimits limits{.multiprocessors = 132, .threads = 1024};
+    return extents_of(fused_launch(variant, launch_in({32, 1, 1}, grid), limits)->grid);
+  };
+  EXPECT_EQ((Extents{5, 1, 1}), grid_for({5, 1, 1}, false));
+  EXPECT_EQ((Extents{5, 27, 1}), grid_for({5, 1, 1}, true));
+  EXPECT_EQ((Extents{5, 2, 14}), grid_for({5, 2, 2}, true));
+  EXPECT_EQ((Extents{200, 1, 1}), grid_for({200, 1, 1}, true));
 }
 
 // ---- launches ----
@@ -55,7 +81,7 @@ class FusedTest : public FakeDriverTest {
     fused.parent_variant = name;
     fused.queues[0].consumer.clear();
     fused.fused_threads = threads;
-    fused.takes_program_block = may_grow;
+    fused.more_threads = may_grow;
     LoadedImage image;
     image.library = library_;
     image.variants = {pair, fused};
@@ -102,11 +128,11 @@ TEST_F(FusedTest, BlocksThatAreTooSmallHaveAConsumer) {
 }
 
 TEST_F(FusedTest, BlocksGrow) {
-  add_fused("__klap_fused_in_more", 128, true);
+  add_fused("__klap_fused_in_more", 512, true);
   const Call made = launch(64);
   EXPECT_EQ("__klap_fused_in_more", made["kernel"]);
-  EXPECT_EQ("64,2,1", made["block"]);
-  EXPECT_TRUE(made["params"].ends_with(":0100000001000000:")) << made["params"];
+  EXPECT_EQ("64,8,1", made["block"]);
+  EXPECT_TRUE(made["params"].ends_with(":01000000010000000100000001000000:")) << made["params"];
 }
 
 TEST_F(FusedTest, BlocksThatTheKernelDoesNotTakeHaveAConsumer) {

@@ -60,10 +60,10 @@ extern "C" __global__ void __klap_counted(int*, int, void*, void*, Slice) {}
 
 // The first parent as its own consumer, and the same with a larger block.
 extern "C" __global__ void __klap_fused(int*, int, void*) {}
-struct ProgramBlock {
-  unsigned rows, layers;
+struct ProgramExtents {
+  unsigned block_rows, block_layers, grid_rows, grid_layers;
 };
-extern "C" __global__ void __klap_fused_in_more(int*, int, void*, ProgramBlock) {}
+extern "C" __global__ void __klap_fused_in_more(int*, int, void*, ProgramExtents) {}
 
 // Chains: of links that overlap, of links that do not, and of links that launch each other.
 extern "C" __global__ void chained(int*, int) {}

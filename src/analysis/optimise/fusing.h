@@ -27,13 +27,16 @@ namespace klap::analysis {
 // The shared memory that the code between both parts takes, in bytes.
 inline constexpr uint32_t kFusedSharedBytes = 8;
 
-// The parameter with the rows and layers of the program's block, in bytes.
-inline constexpr uint32_t kProgramBlockBytes = 8;
+// The parameter with the rows and layers that the program asked for, in bytes.
+inline constexpr uint32_t kProgramExtentsBytes = 16;
 
-// Whether blocks of the parent may be launched with more rows or layers, whose threads do nothing in its
-// part. The threads of its part never wait for each other. It learns how many there are only in ways that can
-// be told the program's number instead.
-bool may_have_more_threads(const FunctionFacts& parent);
+// Whether blocks of the parent, and its grid, may be launched with more rows or layers than the program asked
+// for. Their threads do nothing in the parent's part. It learns how many there are only in ways that can be
+// told the program's number instead, and threads of its blocks never wait for each other if these have more.
+struct MoreThanAsked {
+  bool threads = false, blocks = false;
+};
+MoreThanAsked may_have_more(const FunctionFacts& parent);
 
 // A kernel of the parent's unit that it launches at one of its sites, with so many bytes of dynamic shared
 // memory.

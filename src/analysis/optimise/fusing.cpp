@@ -1,4 +1,4 @@
-#include "analysis/legality/fusing.h"
+#include "analysis/optimise/fusing.h"
 
 #include <fmt/format.h>
 
@@ -70,33 +70,35 @@ bool is_replaceable(const ptx::Module& m, const ptx::Statement& s, uint32_t toke
          ptx::type_bytes(m.text(s.modifiers.last - 1)) == 4;
 }
 
-bool has_replaceable_reads(const FunctionFacts& parent) {
+// True if the kernel can be told another value of the register, "%ntid" or "%nctaid", wherever it reads it.
+bool can_be_told(const FunctionFacts& parent, const char* name) {
   const ptx::Module& m = parent.module;
-  bool has = true;
+  bool can = true;
   ptx::for_each_statement(parent.function.body, [&](const ptx::Statement& s) {
     if (s.kind != ptx::StatementKind::Instruction) return;
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t)
-      if (m.is(t, "%ntid")) has = has && is_replaceable(m, s, t);
+      if (m.is(t, name)) can = can && is_replaceable(m, s, t);
   });
-  return has;
+  const auto reads_it = [&](const Effect& effect) {
+    return effect.kind == EffectKind::PositionRegister && effect.what == name;
+  };
+  return can && std::ranges::none_of(parent.calls().functions(), [&](const ptx::Function* f) {
+           return f != &parent.function && std::ranges::any_of(parent.calls().own(*f).all(), reads_it);
+         });
 }
 
 }  // namespace
 
-bool may_have_more_threads(const FunctionFacts& parent) {
-  const ptx::Module& m = parent.module;
-  if (threads_wait(parent) || !has_replaceable_reads(parent)) return false;
-  if (m.text(parent.function.attributes).find(".reqntid") != std::string_view::npos) return false;
-  // Other registers may tell how many warps or threads there are.
-  if (parent.calls().closure(parent.function).has(EffectKind::OtherRegister)) return false;
+MoreThanAsked may_have_more(const FunctionFacts& parent) {
   const uint64_t bytes = (uint64_t{parent.function.parameter_bytes} + 7) / 8 * 8 + 8 * parent.sites.size();
-  if (bytes + kSliceBytes + kProgramBlockBytes > parameter_limit(m)) return false;
-  return std::ranges::none_of(parent.calls().functions(), [&](const ptx::Function* f) {
-    return f != &parent.function &&
-           std::ranges::any_of(parent.calls().own(*f).all(), [](const Effect& effect) {
-             return effect.kind == EffectKind::PositionRegister && effect.what == "%ntid";
-           });
-  });
+  // Other registers may tell how many warps or threads there are.
+  if (parent.calls().closure(parent.function).has(EffectKind::OtherRegister) ||
+      bytes + kSliceBytes + kProgramExtentsBytes > parameter_limit(parent.module))
+    return {};
+  const bool is_required =
+      parent.module.text(parent.function.attributes).find(".reqntid") != std::string_view::npos;
+  return {!is_required && !threads_wait(parent) && can_be_told(parent, "%ntid"),
+          can_be_told(parent, "%nctaid")};
 }
 
 std::optional<std::string> why_not_fused(const FunctionFacts& parent,
