@@ -22,7 +22,7 @@ struct FusedLimits {
 std::optional<Launch> fused_launch(const jit::Variant& variant, const Launch& launch,
                                    const FusedLimits& limits);
 
-// What a variant is told of the launch that the program asked for.
+// The extents that a variant is told, of the launch that the program asked for.
 jit::ProgramExtents extents_of(const Launch& launch);
 
 }  // namespace klap::runtime

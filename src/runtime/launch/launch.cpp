@@ -148,12 +148,12 @@ uint64_t threads_of_block(const Launch& launch) {
   return uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
 }
 
-// The launch as the variant is launched for it.
-Launch as_launched(const Launch& launch, const jit::Variant& variant, const PreparedVariant& prepared,
-                   const LaunchContext& context) {
+// The launch as the variant is launched for it; nothing if it cannot be.
+std::optional<Launch> as_launched(const Launch& launch, const jit::Variant& variant,
+                                  const PreparedVariant& prepared, const LaunchContext& context) {
   if (!variant.is_fused()) return launch;
   const FusedLimits limits{context.context().multiprocessors, prepared.max_parent_threads};
-  return fused_launch(variant, launch, limits).value_or(launch);
+  return fused_launch(variant, launch, limits);
 }
 
 // Enqueues the parent, slice by slice, each followed by its consumers. The caller holds the context's mutex,
@@ -179,8 +179,9 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
     std::copy_n(slice.grid, 3, part.grid);
     for (size_t q = 0; q < queues.size(); ++q) queues[q] = queue_of(parent.variant(), q, context);
     params.begin_part(slice.place, extents_of(part));
-    const Launch made = as_launched(part, parent.variant(), prepared, context);
-    const Outcome outcome = enqueue_slice(made, parent, prepared, params, context, details, i == 0);
+    const std::optional<Launch> made = as_launched(part, parent.variant(), prepared, context);
+    if (!made) return leave(reasons::kParentBlock);
+    const Outcome outcome = enqueue_slice(*made, parent, prepared, params, context, details, i == 0);
     if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
   }
   counted.complete();
@@ -336,8 +337,9 @@ Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchCon
   if (!context.may_add(operations)) return leave_behind_others(parent);
   if (!prepared) prepared = parent.prepare(context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
-  const Launch own = as_launched(launch, parent.variant(), *prepared, context);
-  const MaybeReason block_reason = parent.check_block(*prepared, threads_of_block(own), own.shared_bytes);
+  const std::optional<Launch> own = as_launched(launch, parent.variant(), *prepared, context);
+  if (!own) return leave(reasons::kParentBlock);
+  const MaybeReason block_reason = parent.check_block(*prepared, threads_of_block(*own), own->shared_bytes);
   if (block_reason) return leave(*block_reason);
   if (cut.why) note_slices(launch, parent, cut);
   if (context.has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");

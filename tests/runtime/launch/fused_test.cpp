@@ -143,6 +143,14 @@ TEST_F(FusedTest, BlocksThatTheKernelDoesNotTakeHaveAConsumer) {
   EXPECT_EQ("__klap_fused", launch(128)["kernel"]);
 }
 
+// A program's bound may leave no room for the threads that children need.
+TEST_F(FusedTest, AKernelOfSmallBlocksHasAConsumer) {
+  add_fused("__klap_fused_in_more", 128, true);
+  setenv("FAKE_CUDA_THREADS", "__klap_fused_in_more=64", 1);
+  launch(64);
+  EXPECT_EQ((Names{"__klap_consumer", "__klap_parent", "__klap_consumer"}), launched());
+}
+
 TEST_F(FusedTest, AKernelThatIsRefusedHasAConsumer) {
   add_fused("__klap_fused", 64, false);
   setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_fused=701", 1);
