@@ -6,10 +6,9 @@
 // - A thread that ends must be counted, and nobody may wait for one that has ended. A barrier of the parent
 //   waits for all threads that have not exited. A thread that stands at the end of the parent's part has not.
 //   So no thread may reach the end while others have still to meet (early_exit.h).
-// - The children read what the parent has written in the same kernel. Loads are made coherent in the code
-// that
-//   is spliced. Functions that a child calls are not spliced, and textures and asynchronous copies have no
-//   coherent form, in the parent neither.
+// - The children read what the parent has written in the same kernel. Loads of spliced code are made
+//   coherent. Functions that a child calls are not spliced. Textures and asynchronous copies have no coherent
+//   form, in the parent neither.
 // - All parts have their shared variables at the same time, and these must fit. Dynamic shared memory is the
 //   same for all parts, as much as the one needs that has most. So none may ask how much there is.
 #pragma once

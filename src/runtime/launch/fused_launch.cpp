@@ -26,7 +26,7 @@ bool grow(std::span<unsigned, 3> extents, uint64_t wanted, uint64_t most, uint64
 
 bool grow_block(const jit::Variant& variant, std::span<unsigned, 3> block, unsigned most_threads) {
   constexpr uint64_t kUsualThreads = 256, kMostLayers = 64;
-  if (!variant.more_threads) return product(block) >= variant.fused_threads;
+  if (!variant.more_threads || variant.parent_waits) return product(block) >= variant.fused_threads;
   const uint64_t wanted =
       std::max<uint64_t>(variant.fused_threads, std::min<uint64_t>(kUsualThreads, most_threads));
   return grow(block, wanted, most_threads, kMostLayers) ||
@@ -39,10 +39,11 @@ std::optional<Launch> fused_launch(const jit::Variant& variant, const Launch& la
                                    const FusedLimits& limits) {
   constexpr uint64_t kMostRows = 65535;  // of any device's grids
   Launch made = launch;
-  if (!grow_block(variant, made.block, limits.threads)) return std::nullopt;
-  if (variant.more_blocks) grow(made.grid, limits.multiprocessors, kMostRows, kMostRows);
   for (const jit::ChildQueue& queue : variant.queues)
     made.shared_bytes = std::max(made.shared_bytes, queue.child_shared_bytes);
+  if (variant.parent_waits && made.shared_bytes != launch.shared_bytes) return std::nullopt;
+  if (!grow_block(variant, made.block, limits.threads)) return std::nullopt;
+  if (variant.more_blocks) grow(made.grid, limits.multiprocessors, kMostRows, kMostRows);
   return made;
 }
 

@@ -2,7 +2,8 @@
 //
 // Children need blocks of so many threads or more, and few blocks have few threads for them. So the block may
 // get more rows, or layers where it has several, and so may the grid. The threads and blocks that the program
-// asked for keep their indices.
+// asked for keep their indices. Where blocks may wait for each other, as many must be resident as natively,
+// so blocks do not grow, and nor does their shared memory.
 #pragma once
 
 #include <optional>

@@ -55,6 +55,21 @@ TEST(FusedLaunch, IsNotMadeWhereNoDeviceHasTheBlock) {
   EXPECT_EQ((Extents{0, 0, 0}), block_for({600, 1, 1}, 1024, true)) << "threads";
 }
 
+// As many blocks are resident as the parent's own.
+TEST(FusedLaunch, AddsNothingToBlocksThatMayWaitForOthers) {
+  jit::Variant variant;
+  variant.fused_threads = 64;
+  variant.more_threads = variant.parent_waits = true;
+  variant.queues.emplace_back().child_shared_bytes = 512;
+  Launch launch = launch_in({64, 1, 1});
+  EXPECT_FALSE(fused_launch(variant, launch, {}).has_value());
+  launch.shared_bytes = 512;
+  ASSERT_TRUE(fused_launch(variant, launch, {}).has_value());
+  EXPECT_EQ((Extents{64, 1, 1}), extents_of(fused_launch(variant, launch, {})->block));
+  launch.block[0] = 32;
+  EXPECT_FALSE(fused_launch(variant, launch, {}).has_value());
+}
+
 TEST(FusedLaunch, AddsRowsOrLayersToGrids) {
   const auto grid_for = [](const Extents& grid, bool may_grow) {
     jit::Variant variant;
