@@ -272,6 +272,7 @@ const std::vector<Form>& forms() {
       {"the parent reads and writes beside its launches",
        {"write_then_launch", "barrier_then_launch", "launch_then_write", "launch_then_count"}},
       {"the parent asks about the device", {"ask_and_launch"}},
+      {"the parent asks how much shared memory it has", {"ask_for_shared"}},
       {"parents one after another and in several streams",
        {"chained", "several_streams", "groups_two_streams"}},
       {"parents' grids of every size, some that launch nothing",

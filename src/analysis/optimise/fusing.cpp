@@ -38,10 +38,12 @@ std::optional<std::string> why_not_coherent(const FunctionFacts& parent,
   return std::nullopt;
 }
 
-// True if the kernel, or what it calls, reads how much shared memory its block has.
-bool asks_for_shared(const CallGraph& graph, const ptx::Function& kernel) {
-  return std::ranges::any_of(graph.closure(kernel).all(), [](const Effect& effect) {
-    return effect.kind == EffectKind::OtherRegister && effect.what.find("smem_size") != std::string::npos;
+// True if the kernel, or what it calls, reads how much shared memory its block has. Its own dynamic shared
+// memory is as it was where no child has any.
+bool asks_for_shared(const CallGraph& graph, const ptx::Function& kernel, bool dynamic_is_own) {
+  return std::ranges::any_of(graph.closure(kernel).all(), [&](const Effect& effect) {
+    return effect.kind == EffectKind::OtherRegister && effect.what.find("smem_size") != std::string::npos &&
+           !(dynamic_is_own && effect.what == "%dynamic_smem_size");
   });
 }
 
@@ -50,13 +52,15 @@ std::optional<std::string> why_not_enough_shared(const FunctionFacts& parent,
   const ptx::Module& m = parent.module;
   uint64_t bytes = most_static_shared_bytes(m, parent.function) + kFusedSharedBytes;
   uint32_t dynamic = 0;
-  bool asks = asks_for_shared(parent.calls(), parent.function);
   for (const FusedChild& child : children) {
     bytes += most_static_shared_bytes(m, child.kernel);
     dynamic = std::max(dynamic, child.shared_bytes);
-    asks = asks || asks_for_shared(CallGraph(m, child.kernel), child.kernel);
   }
-  if (dynamic != 0 && asks) return "a part asks how much shared memory there is";
+  const bool asks = asks_for_shared(parent.calls(), parent.function, dynamic == 0) ||
+                    std::ranges::any_of(children, [&](const FusedChild& child) {
+                      return asks_for_shared(CallGraph(m, child.kernel), child.kernel, false);
+                    });
+  if (asks) return "a part asks how much shared memory there is";
   if (bytes + dynamic > kSharedLimit)
     return fmt::format("all parts have {} bytes of shared memory", bytes + dynamic);
   return std::nullopt;

@@ -10,7 +10,8 @@
 //   coherent. Functions that a child calls are not spliced. Textures and asynchronous copies have no coherent
 //   form, in the parent neither.
 // - All parts have their shared variables at the same time, and these must fit. Dynamic shared memory is the
-//   same for all parts, as much as the one needs that has most. So none may ask how much there is.
+//   same for all parts, as much as the one needs that has most. So none may ask how much there is. The parent
+//   may ask for its dynamic part where no child has any.
 #pragma once
 
 #include <cstdint>

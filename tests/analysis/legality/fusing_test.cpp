@@ -84,8 +84,12 @@ TEST(Fusing, LeavesWhatDoesNotFit) {
   EXPECT_EQ("", why_not_one("mov.u32 %r1, %dynamic_smem_size;"));
   EXPECT_THAT(why_not_one("mov.u32 %r1, %dynamic_smem_size;", "", 16),
               HasSubstr("asks how much shared memory"));
+  EXPECT_THAT(why_not_one("mov.u32 %r1, %total_smem_size;"), HasSubstr("asks how much shared memory"))
+      << "the children's variables are a part of it";
   EXPECT_THAT(why_not_one("", "mov.u32 %r1, %total_smem_size;", 16),
               HasSubstr("asks how much shared memory"));
+  EXPECT_THAT(why_not_one("", "mov.u32 %r1, %dynamic_smem_size;"), HasSubstr("asks how much shared memory"))
+      << "the parent may have some";
 }
 
 TEST(Fusing, GrowsWhereNobodyNotices) {

@@ -60,6 +60,19 @@ extern "C" __global__ void ask_and_launch(int* cells, int* answers) {
   int count = 0;
   if (cudaGetDeviceCount(&count) == cudaSuccess) answers[2 * t] += count;
 }
+// Its shared memory is its own, also where that of the children is beside it.
+__global__ void turn_in_shared(int* cells) {
+  __shared__ int turned[64];
+  turned[threadIdx.x] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  atomicAdd(cells + threadIdx.x, turned[63 - threadIdx.x]);
+}
+extern "C" __global__ void ask_for_shared(int* cells, unsigned* answers) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  asm volatile("mov.u32 %0, %%total_smem_size;" : "=r"(answers[2 * t]));
+  asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(answers[2 * t + 1]));
+  turn_in_shared<<<1, 64>>>(cells);
+}
 
 #else
 
@@ -128,6 +141,17 @@ KLAP_CASE(ask_and_launch, "questions about the device are answered wrongly, or k
                                 numbers([](int i) { return 1 - i % 2; }, 2 * kThreads));
   c.launch("ask_and_launch", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(answers));
   c.rewritten("ask_and_launch");
+}
+
+KLAP_CASE(ask_for_shared, "a parent is told of shared memory that is its children's") {
+  std::vector<int> after;
+  for (int i = 0; i < 64; ++i) after.push_back(kThreads * (63 - i));
+  const auto cells = c.buffer("cells", std::vector<int>(64), after);
+  const auto answers =
+      c.buffer("answers", std::vector<unsigned>(2 * kThreads), std::vector<unsigned>(2 * kThreads, 1024));
+  c.launch("ask_for_shared", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(answers)).launch.shared =
+      1024;
+  c.rewritten("ask_for_shared");
 }
 
 #endif
