@@ -20,10 +20,11 @@
 
 // The blocks that have begun; later also those that have counted themselves out.
 static __device__ __forceinline__ unsigned int* begun_in(KlapQueue* queue) { return &queue->exited; }
-// The blocks that stay.
-static __device__ __forceinline__ unsigned int* staying_in(KlapQueue* queue) { return &queue->threads; }
-// The blocks that have ended what is in front of the queue's children.
-static __device__ __forceinline__ unsigned int* ended_in(KlapQueue* queue) { return &queue->shared_bytes; }
+// The blocks that have ended what is in front of the queue's children, and in the upper half those of them
+// that stay. One atomic counts both.
+static __device__ __forceinline__ unsigned long long* ended_in(KlapQueue* queue) {
+  return reinterpret_cast<unsigned long long*>(&queue->threads);
+}
 
 static __device__ __forceinline__ bool is_first_thread() {
   return (threadIdx.x | threadIdx.y | threadIdx.z) == 0;
@@ -32,12 +33,19 @@ static __device__ __forceinline__ bool is_first_thread() {
 // Queues have room for 2^24 threads, and a grid with a queue has no more blocks than that.
 static __device__ __forceinline__ unsigned int blocks_of_grid() { return gridDim.x * gridDim.y * gridDim.z; }
 
-// Waits until so many blocks have said that they are done. It acquires what they have written. What this
-// block has read of the counts, it has read before it counts itself out.
-static __device__ __forceinline__ void await_blocks(KlapQueue* queue, unsigned int blocks) {
-  while (load_relaxed(ended_in(queue)) != blocks) {
-  }
+// Waits until so many blocks have said that they are done, and returns how many of these stay. It acquires
+// what they have written.
+//
+// The number comes with the value that ends the wait. A word of its own would have to be read behind it, and
+// before this block counts itself out: otherwise the last one might have emptied it. Only a fence would say
+// so.
+static __device__ __forceinline__ unsigned int await_blocks(KlapQueue* queue, unsigned int blocks) {
+  unsigned long long ended = 0;
+  do {
+    ended = load_relaxed(ended_in(queue));
+  } while (static_cast<unsigned int>(ended) != blocks);
   release();
+  return static_cast<unsigned int>(ended >> 32);
 }
 
 // Counts a block out that will not look at the counts again. The last one empties them: `all` are those that
@@ -46,8 +54,7 @@ static __device__ __forceinline__ void count_out(KlapQueue* queue, unsigned int 
   if (add_global(begun_in(queue), 1u) + 1u != all) return;
   release();
   store_relaxed(begun_in(queue), 0u);
-  store_relaxed(staying_in(queue), 0u);
-  store_relaxed(ended_in(queue), 0u);
+  store_relaxed(ended_in(queue), 0ull);
 }
 
 extern "C" __device__ void __klap_begin_block(KlapQueue* queue) {
@@ -62,12 +69,11 @@ struct KlapConsumerBlock {
 static __device__ __forceinline__ KlapConsumerBlock join(KlapQueue* queue, unsigned int blocks) {
   KlapConsumerBlock block = {0, 0};
   const bool stays = load_relaxed(begun_in(queue)) >= blocks;
-  if (stays) block.own = add_global(staying_in(queue), 1u);
-  release();  // of what all threads of the block have written, and of its staying
-  add_global(ended_in(queue), 1u);
+  release();  // of what all threads of the block have written
+  const unsigned long long before = add_global(ended_in(queue), stays ? (1ull << 32) + 1ull : 1ull);
   if (!stays) return block;
-  await_blocks(queue, blocks);
-  block.all = load_relaxed(staying_in(queue));
+  block.own = static_cast<unsigned int>(before >> 32);
+  block.all = await_blocks(queue, blocks);
   count_out(queue, blocks + block.all);
   return block;
 }
@@ -96,7 +102,7 @@ extern "C" __device__ void __klap_next_queue(KlapQueue* queue, unsigned int all)
   __syncthreads();
   if (is_first_thread()) {
     release();
-    add_global(ended_in(queue), 1u);
+    add_global(ended_in(queue), 1ull);
     await_blocks(queue, all);
     count_out(queue, all);
   }

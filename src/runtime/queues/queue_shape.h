@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "ptx-patterns/templates/common/queue.h"
@@ -30,6 +31,9 @@ struct QueueShape {
   }
 
   static_assert(sizeof(KlapQueue) <= KLAP_ONCE_OFFSET);
+  // A fused kernel takes two words of the head for one (templates/aggregate/fused.cu).
+  static_assert(offsetof(KlapCounters, threads) % sizeof(uint64_t) == 0 &&
+                offsetof(KlapCounters, shared_bytes) == offsetof(KlapCounters, threads) + sizeof(uint32_t));
 
   // The groups' counters, which must be zero before the queue is first used.
   [[nodiscard]] static constexpr uint64_t groups_offset() { return round_up(uint64_t{2} * KLAP_HEAD_BYTES); }
