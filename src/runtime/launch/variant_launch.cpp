@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "runtime/context_errors.h"
 #include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
@@ -30,31 +31,6 @@ CUresult launch_variant(const Launch& launch, CUfunction function, void** params
   config.numAttrs = static_cast<unsigned>(launch.attributes.size());
   return driver()->launch_kernel_ex(&config, function, params, extra);
 }
-
-namespace {
-
-// Errors that an earlier kernel left in the context: every call returns them from then on.
-bool is_of_context(CUresult result) {
-  switch (result) {
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-    case CUDA_ERROR_DEINITIALIZED:
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 Outcome leave_refused(ParentKernel& parent, CUresult result) {
   if (is_of_context(result)) return leave(reasons::kContextFailed);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/context_errors.h"
 #include "runtime/driver.h"
 #include "runtime/parents/guard_profiles.h"
 #include "runtime/process.h"
@@ -428,14 +429,16 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   if (!made->unusable && variant_.launcher == jit::Launcher::Host && !variant_.is_fused()) {
     const CUresult result = launch_consumers(*made, variant_, launch, nullptr);
     if (result != CUDA_SUCCESS) {
-      made->unusable = &reasons::kConsumerDoesNotLaunch;
+      made->unusable = is_of_context(result) ? &reasons::kContextFailed : &reasons::kConsumerDoesNotLaunch;
       why = fmt::format("{} ({})", made->unusable->name, error_name(result));
     } else if (may_be_dependent()) {
       try_dependent(*made, launch);
     }
   }
   prepared_.push_back(made);
-  if (made->unusable) {
+  if (made->unusable == &reasons::kContextFailed) {
+    log().info("{}: launched unchanged in this context: {}", demangle(variant_.parent), why);
+  } else if (made->unusable) {
     log().warn("{}: launched unchanged in this context{}: {}", demangle(variant_.parent),
                block == DecidingBlock{} ? "" : fmt::format(", in blocks of {}", fmt::join(block, "x")), why);
   } else {

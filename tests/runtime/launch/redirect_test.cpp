@@ -161,6 +161,11 @@ TEST_F(RedirectTest, AContextThatHasFailedIsNoFaultOfTheVariant) {
   expect_left(launch_of(parent_), "context failed");
 }
 
+TEST_F(RedirectTest, AContextThatHasFailedIsNoFaultOfTheConsumer) {
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_consumer=700", 1);
+  expect_left(launch_of(parent_), "context failed");
+}
+
 TEST_F(RedirectTest, VariantThatDoesNotLaunchGivesWayToTheOriginal) {
   setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_parent=701@1", 1);
   forget_calls();
