@@ -44,6 +44,14 @@ TEST(ChildForms, FollowTheSizesOfTheFirstSlice) {
   EXPECT_EQ(forms_of("changing_sizes", {{"KLAP_POOL_BYTES", "4K"}}).at("sizes_parent").at("in_blocks"), 15);
 }
 
+// Queues of one launch are as small as can be, and a look copies no more than they have.
+TEST(ChildForms, FollowTheSizesInSmallQueues) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  const json forms = forms_of("changing_sizes", {{"KLAP_BUFFER", "malloc"}}).at("sizes_parent");
+  EXPECT_EQ(forms.at("in_blocks"), 15);
+  EXPECT_EQ(forms.at("looks"), 2);
+}
+
 TEST(ChildForms, AreNotChosenWhereTheUserDoes) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   EXPECT_EQ(json::object(), forms_of("changing_sizes", {{"KLAP_TUNE", "off"}}));

@@ -169,7 +169,9 @@ CUresult ChildForms::enqueue_look(const jit::Variant& flat, const LaunchContext&
   std::vector<CUdeviceptr> heads;
   for (size_t i = 0; i < queues_.size(); ++i) {
     heads.push_back(queue_of(flat, queues_[i].index, launch));
-    result = driver()->memcpy_dtoh_async(copy_of(i), heads.back(), bytes_of_each(), launch.stream());
+    // The begins of all children lie in the queue, however small it is.
+    const uint64_t bytes = std::min<uint64_t>(bytes_of_each(), launch.bytes_of_queue(queues_[i].index));
+    result = driver()->memcpy_dtoh_async(copy_of(i), heads.back(), bytes, launch.stream());
     if (result != CUDA_SUCCESS) return result;
   }
   result = driver()->event_record(place_->done, launch.stream());

@@ -65,6 +65,8 @@ class RecordQueue {
                         uint64_t pool_bytes);
   // The address of the head that is the next parent's.
   [[nodiscard]] CUdeviceptr head() const { return block_.address + (second_is_next_ ? KLAP_HEAD_BYTES : 0); }
+  // How much of the queue's memory lies from that head on.
+  [[nodiscard]] uint64_t bytes_from_head() const { return block_.address + block_.bytes - head(); }
   // Called when a consumer is enqueued. It leaves its own head as it is and empties the other one, which is
   // the next parent's.
   void take_turns() { second_is_next_ = !second_is_next_; }
@@ -140,6 +142,9 @@ class LaunchContext {
   // RecordQueue::make_room() does. They stay until end_launch().
   MaybeReason make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].head(); }
+  [[nodiscard]] uint64_t bytes_of_queue(size_t index) const {
+    return current_->records[index].bytes_from_head();
+  }
   // Called when the queue's consumer is enqueued behind the parent; it empties the queue's other head.
   void take_turns(size_t index) { current_->records[index].take_turns(); }
   // Provides the queue of consumers with a worklist; `groups` launch apart, 0 if none do.
