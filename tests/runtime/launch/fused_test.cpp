@@ -89,9 +89,10 @@ TEST(FusedLaunch, AddsRowsOrLayersToGrids) {
 class FusedTest : public FakeDriverTest {
  protected:
   // The first parent alone, with one more variant that runs children in its own kernel.
-  void add_fused(const char* name, uint32_t threads, bool may_grow) {
+  void add_fused(const char* name, uint32_t threads, bool may_grow, uint32_t child_shared_bytes = 0) {
     jit::Variant pair = variants().front();
     pair.queues[0].double_buffered = true;
+    pair.queues[0].child_shared_bytes = child_shared_bytes;
     jit::Variant fused = pair;
     fused.parent_variant = name;
     fused.queues[0].consumer.clear();
@@ -175,18 +176,7 @@ TEST_F(FusedTest, AKernelThatIsRefusedHasAConsumer) {
 
 // Children have the dynamic shared memory that they are launched with, whatever the parent has.
 TEST_F(FusedTest, HasTheSharedMemoryOfItsChildren) {
-  jit::Variant pair = variants().front();
-  pair.queues[0].double_buffered = true;
-  pair.queues[0].child_shared_bytes = 512;
-  jit::Variant fused = pair;
-  fused.parent_variant = "__klap_fused";
-  fused.fused_threads = 32;
-  LoadedImage image;
-  image.library = library_;
-  image.variants = {pair, fused};
-  Registry::instance().remove_library(library_);
-  Registry::instance().add(image);
-  parent_ = kernel("parent");
+  add_fused("__klap_fused", 32, false, 512);
   EXPECT_EQ("512", launch(64)["shared"]);
   Launch more = launch_of(parent_);
   more.shared_bytes = 2048;
