@@ -110,7 +110,7 @@ bool add_variants(Executable& executable, const Replaced& replaced) {
 }
 
 // The executable graph has taken over what was replaced in a copy, which it is like from that place on.
-CUresult take_over(Executable& known, CUgraphExec executable, size_t first, const RewrittenCopy& from) {
+void take_over(Executable& known, size_t first, const RewrittenCopy& from) {
   const std::vector<GraphCopy::Node>&nodes = from.copy->nodes(), &known_nodes = known.from.copy->nodes();
   if (nodes.size() == known_nodes.size()) known.unpaired.clear();
   const bool has_all = first + nodes.size() <= known_nodes.size();
@@ -119,11 +119,8 @@ CUresult take_over(Executable& known, CUgraphExec executable, size_t first, cons
   }
   for (const auto& [place, node] : from.replaced) {
     const auto found = known.from.replaced.find(first + place);
-    if (found == known.from.replaced.end()) continue;
-    if (const CUresult result = found->second.updated(executable, node); result != CUDA_SUCCESS)
-      return result;
+    if (found != known.from.replaced.end()) found->second.take_over(node);
   }
-  return CUDA_SUCCESS;
 }
 
 // Makes a context current for as long as it lives: queues are made in the current one.
@@ -205,8 +202,8 @@ std::optional<CUresult> or_left(CUgraph graph, const Work& work) {
 }
 
 // An executable graph from a copy of the program's; null if no parent was replaced in it.
-std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphContext& context, bool for_all) {
-  auto rewritten = Rewriter(context, for_all).rewrite(graph);
+std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphContext& context) {
+  auto rewritten = Rewriter(context).rewrite(graph);
   if (!rewritten) return nullptr;
   auto made = std::make_shared<Executable>();
   made->context = context;
@@ -220,37 +217,22 @@ std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphConte
   return made;
 }
 
-// False if the driver does not disable them all.
-bool disable_idle_nodes(const Executable& known, CUgraphExec executable) {
-  return std::ranges::all_of(known.from.replaced, [&](const auto& each) {
-    return each.second.disable_idle(executable) == CUDA_SUCCESS;
-  });
-}
-
 // Instantiates the graph with its parents replaced; null if there are none.
 std::shared_ptr<Executable> instantiate_rewritten(CUgraph graph, const GraphContext& context,
                                                   const CUgraphExec& executable,
                                                   const std::function<CUresult(CUgraph)>& instantiate) {
-  for (const bool for_all : {true, false}) {
-    auto made = rewritten_executable(graph, context, for_all);
-    if (!made) return nullptr;
-    require(instantiate(made->from.copy->graph()), "instantiating the rewritten graph");
-    if (disable_idle_nodes(*made, executable)) return made;
-    require(driver()->graph_exec_destroy(executable), "cuGraphExecDestroy");
+  auto made = rewritten_executable(graph, context);
+  if (!made) return nullptr;
+  const GraphCopy& copy = *made->from.copy;
+  require(instantiate(copy.graph()), "instantiating the rewritten graph");
+  try {
+    for (const auto& [place, node] : made->from.replaced)
+      node.begin(executable, params_of(copy.nodes()[place].original), context);
+  } catch (...) {
+    driver()->graph_exec_destroy(executable);
+    throw;
   }
-  throw Error(ErrorCode::Driver, "nodes that are not needed cannot be disabled");
-}
-
-// Asks each node before the executable graph takes over what was replaced in a copy.
-CUresult about_to_take_over(const Executable& known, CUgraphExec executable, size_t first,
-                            const RewrittenCopy& from) {
-  for (const auto& [place, node] : from.replaced) {
-    const auto found = known.from.replaced.find(first + place);
-    if (found == known.from.replaced.end()) continue;
-    const CUresult result = found->second.about_to_update(executable, node);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
+  return made;
 }
 
 // The replaced node at that place; null if there is none.
@@ -305,10 +287,8 @@ std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
     if (!rewritten) return std::nullopt;
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
     keep_in_use(rewritten->copy->graph(), known->memory);
-    CUresult result = about_to_take_over(*known, executable, 0, *rewritten);
-    if (result != CUDA_SUCCESS) return result;
-    result = update(rewritten->copy->graph());
-    if (result == CUDA_SUCCESS) result = take_over(*known, executable, 0, *rewritten);
+    const CUresult result = update(rewritten->copy->graph());
+    if (result == CUDA_SUCCESS) take_over(*known, 0, *rewritten);
     for (CUgraphNode* const node : named) *node = original_of(*rewritten, *node);
     return result;
   });
@@ -330,9 +310,9 @@ std::optional<CUresult> set_kernel_params(CUgraphExec executable, CUgraphNode no
   ReplacedNode* const replaced = replaced_at(*known, place);
   if (!replaced) return driver()->exec_set_kernel_v2(executable, named.copy, &params);
   const auto handle = parent_of(params);
-  if (!handle) return replaced->set(executable, params);
   const RelaxedCapture relaxed;
   const InContext in_context(known->context.context);
+  if (!handle) return replaced->set(executable, params, known->context);
   SpareVariants spare([&] { return spare_variants(*known, place, 1); });
   // Nodes of a recursion that run one after another go on to share their queues.
   const bool has_own = replaced->runs_variant() && are_paired(*known, 1);
@@ -374,10 +354,9 @@ std::optional<CUresult> set_child_graph(CUgraphExec executable, CUgraphNode node
     if (!rewritten) return driver()->exec_set_child_graph(executable, named.copy, child);
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
     keep_in_use(rewritten->copy->graph(), known->memory);
-    CUresult result = about_to_take_over(*known, executable, first, *rewritten);
-    if (result != CUDA_SUCCESS) return result;
-    result = driver()->exec_set_child_graph(executable, named.copy, rewritten->copy->graph());
-    return result == CUDA_SUCCESS ? take_over(*known, executable, first, *rewritten) : result;
+    const CUresult result = driver()->exec_set_child_graph(executable, named.copy, rewritten->copy->graph());
+    if (result == CUDA_SUCCESS) take_over(*known, first, *rewritten);
+    return result;
   });
 }
 

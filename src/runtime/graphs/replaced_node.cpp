@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <utility>
 
 #include "ptx-patterns/templates/common/queue.h"
 #include "runtime/driver.h"
 #include "runtime/graphs/driver_call.h"
+#include "runtime/graphs/idle_nodes.h"
 #include "runtime/launch/fused_launch.h"
 #include "runtime/launch/launch_params.h"
 #include "runtime/launch/promoted_launch.h"
@@ -212,15 +214,12 @@ std::vector<Fill> fills_of(const NodeVariant& of) {
   }
   return fills;
 }
-// One that is never carried out.
-Fill idle_fill(const NodeVariant& of) { return {added_params(of).front(), sizeof(unsigned)}; }
-
 NodeShape used_by(const NodeVariant& variant) {
-  return {queues_run(variant).size(), fills_of(variant).size()};
+  return {queues_run(variant).size(), fills_of(variant).size(), false};
 }
 
 NodeShape larger(const NodeShape& a, const NodeShape& b) {
-  return {std::max(a.consumers, b.consumers), std::max(a.fills, b.fills)};
+  return {std::max(a.consumers, b.consumers), std::max(a.fills, b.fills), a.may_change || b.may_change};
 }
 
 CUDA_MEMSET_NODE_PARAMS params_of(const Fill& fill) {
@@ -231,6 +230,35 @@ CUDA_MEMSET_NODE_PARAMS params_of(const Fill& fill) {
   params.height = 1;
   return params;
 }
+
+}  // namespace
+
+// What the nodes behind a parent do: those that the variant needs, then idle ones.
+class NodesBehind {
+ public:
+  // `variant` may be null.
+  NodesBehind(const NodeVariant* variant, NodeShape shape, const GraphContext& context) {
+    if (variant != nullptr) {
+      for (const size_t queue : queues_run(*variant)) consumers_.emplace_back(*variant, queue);
+      for (const Fill& fill : fills_of(*variant)) fills_.push_back(params_of(fill));
+    }
+    if (consumers_.size() == shape.consumers && fills_.size() == shape.fills) return;
+    const IdleNodes idle = idle_nodes(context.id);
+    idle_ = idle.launch();
+    fills_.resize(std::max(fills_.size(), shape.fills), idle.fill());
+  }
+  [[nodiscard]] const CUDA_KERNEL_NODE_PARAMS& consumer(size_t place) const {
+    return place < consumers_.size() ? consumers_[place].params() : idle_;
+  }
+  [[nodiscard]] const CUDA_MEMSET_NODE_PARAMS& fill(size_t place) const { return fills_[place]; }
+
+ private:
+  std::deque<ConsumerParams> consumers_;  // their parameters point into them
+  CUDA_KERNEL_NODE_PARAMS idle_{};
+  std::vector<CUDA_MEMSET_NODE_PARAMS> fills_;
+};
+
+namespace {
 
 std::vector<CUgraphNode> dependents_of(CUgraphNode node) {
   size_t count = 0;
@@ -256,10 +284,12 @@ void copy_priority(CUgraphNode from, CUgraphNode to) {
 
 NodeShape shape_for_all(const std::shared_ptr<ParentKernel>& first) {
   NodeShape largest;
+  size_t variants = 0;
   for (const ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
     const jit::Variant& variant = parent->variant();
     const bool is_chosen_elsewhere = parent != first.get() && variant.is_another_form();
     if (launches_from_device(variant) || is_chosen_elsewhere) continue;
+    largest.may_change = ++variants > 1;
     const bool has_rings = variant.promoted && variant.promoted->double_buffered;
     const size_t rings = has_rings ? std::size(ChainShape::kCounters) + 1 : 0;
     const auto emptied = std::ranges::count_if(variant.queues, &jit::ChildQueue::double_buffered);
@@ -330,38 +360,35 @@ MaybeReason refuse_node(CUgraphNode node) {
 
 ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
                            NodeVariant variant, const GraphContext& context, NodeShape shape)
-    : node_(node), variant_(std::move(variant)), runs_variant_(true), used_(used_by(variant_)) {
+    : node_(node), variant_(std::move(variant)), runs_variant_(true), begins_as_program_(shape.may_change) {
   const VariantParams parent(params, variant_, context);
-  require(driver()->graph_kernel_set_params(node, &parent.params()), "cuGraphKernelNodeSetParams");
-  add(graph, parent.params(), larger(used_, shape), context);
+  if (!begins_as_program_)
+    require(driver()->graph_kernel_set_params(node, &parent.params()), "cuGraphKernelNodeSetParams");
+  add(graph, begins_as_program_ ? &params : nullptr, larger(used_by(variant_), shape), context);
 }
 
-ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
-                           const GraphContext& context, const ReplacedNode& like)
+ReplacedNode::ReplacedNode(CUgraph graph, CUgraphNode node, const GraphContext& context,
+                           const ReplacedNode& like)
     : node_(node), variant_(like.variant_), runs_variant_(false) {
-  add(graph, params, like.shape(), context);
+  add(graph, nullptr, like.shape(), context);
 }
 
-// The kernel of `idle` stands in nodes that are disabled.
-void ReplacedNode::add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS& idle, NodeShape shape,
+// The nodes behind it. Their kernel is `first` unless that is null.
+void ReplacedNode::add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS* first, NodeShape shape,
                        const GraphContext& context) {
   const Driver& cuda = *driver();
   const std::vector<CUgraphNode> behind = dependents_of(node_);
+  const NodesBehind nodes(running(), shape, context);
   CUgraphNode last = node_;
-  const std::vector<size_t> queues = queues_run(variant_);
   for (size_t i = 0; i < shape.consumers; ++i) {
     CUgraphNode added = nullptr;
-    const auto add_behind = [&](const CUDA_KERNEL_NODE_PARAMS& params) {
-      require(cuda.graph_add_kernel(&added, graph, &last, 1, &params), "cuGraphAddKernelNode");
-    };
-    i < used_.consumers ? add_behind(ConsumerParams(variant_, queues[i]).params()) : add_behind(idle);
+    require(cuda.graph_add_kernel(&added, graph, &last, 1, first ? first : &nodes.consumer(i)),
+            "cuGraphAddKernelNode");
     last = consumers_.emplace_back(added);
     copy_priority(node_, last);
   }
-  const std::vector<Fill> fills = fills_of(variant_);
   for (size_t i = 0; i < shape.fills; ++i) {
-    const CUDA_MEMSET_NODE_PARAMS params = params_of(i < used_.fills ? fills[i] : idle_fill(variant_));
-    require(cuda.graph_add_memset(&fills_.emplace_back(), graph, &last, 1, &params, context.context),
+    require(cuda.graph_add_memset(&fills_.emplace_back(), graph, &last, 1, &nodes.fill(i), context.context),
             "cuGraphAddMemsetNode");
   }
   if (behind.empty() || last == node_) return;
@@ -377,90 +404,54 @@ bool ReplacedNode::has_added(CUgraphNode node) const {
          (std::ranges::count(consumers_, node) != 0 || std::ranges::count(fills_, node) != 0);
 }
 
-namespace {
-
-// Enables the first `used` of these, and disables the others.
-CUresult enable(CUgraphExec executable, const std::vector<CUgraphNode>& nodes, size_t used) {
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const CUresult result = driver()->exec_set_enabled(executable, nodes[i], i < used ? 1 : 0);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult enable(CUgraphExec executable, const std::vector<CUgraphNode>& consumers,
-                const std::vector<CUgraphNode>& fills, NodeShape used) {
-  const CUresult result = enable(executable, consumers, used.consumers);
-  return result == CUDA_SUCCESS ? enable(executable, fills, used.fills) : result;
-}
-
-}  // namespace
-
-// The consumers and fills of that variant, which uses so many.
-CUresult ReplacedNode::set_behind(CUgraphExec executable, const NodeVariant& variant, NodeShape used,
+// The nodes behind it do what `nodes` says.
+CUresult ReplacedNode::set_behind(CUgraphExec executable, const NodesBehind& nodes,
                                   const GraphContext& context) const {
-  const Driver& cuda = *driver();
   CUresult result = CUDA_SUCCESS;
-  const std::vector<size_t> queues = queues_run(variant);
-  for (size_t i = 0; i < used.consumers && result == CUDA_SUCCESS; ++i) {
-    const ConsumerParams consumer(variant, queues[i]);
-    result = cuda.exec_set_kernel_v2(executable, consumers_[i], &consumer.params());
-  }
-  const std::vector<Fill> fills = fills_of(variant);
-  for (size_t i = 0; i < used.fills && result == CUDA_SUCCESS; ++i) {
-    const CUDA_MEMSET_NODE_PARAMS fill = params_of(fills[i]);
-    result = cuda.exec_set_memset(executable, fills_[i], &fill, context.context);
-  }
+  for (size_t i = 0; i < consumers_.size() && result == CUDA_SUCCESS; ++i)
+    result = driver()->exec_set_kernel_v2(executable, consumers_[i], &nodes.consumer(i));
+  for (size_t i = 0; i < fills_.size() && result == CUDA_SUCCESS; ++i)
+    result = driver()->exec_set_memset(executable, fills_[i], &nodes.fill(i), context.context);
+  return result;
+}
+
+// The parent comes last, since the nodes behind it can be set back.
+CUresult ReplacedNode::set_all(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& parent,
+                               const NodeVariant* variant, const GraphContext& context) const {
+  CUresult result = set_behind(executable, {variant, shape(), context}, context);
+  if (result == CUDA_SUCCESS) result = driver()->exec_set_kernel_v2(executable, node_, &parent);
+  if (result != CUDA_SUCCESS) (void)set_behind(executable, {running(), shape(), context}, context);
   return result;
 }
 
 CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
                            const GraphContext& context) {
-  const NodeShape used = used_by(variant);
-  if (used.consumers > consumers_.size() || used.fills > fills_.size()) return CUDA_ERROR_NOT_SUPPORTED;
-  // Nothing is changed if the driver does not enable and disable such nodes, as it is not to be half changed.
-  if (used != used_ && enable(executable, consumers_, fills_, used_) != CUDA_SUCCESS)
-    return CUDA_ERROR_NOT_SUPPORTED;
+  if (!shape().has_room_for(used_by(variant))) return CUDA_ERROR_NOT_SUPPORTED;
   const VariantParams parent(params, variant, context);
-  CUresult result = set_behind(executable, variant, used, context);
-  // The parent comes last, since the nodes behind it can be set back.
-  if (result == CUDA_SUCCESS) result = driver()->exec_set_kernel_v2(executable, node_, &parent.params());
-  if (result != CUDA_SUCCESS) {
-    if (runs_variant_) (void)set_behind(executable, variant_, used_, context);
-    return result;
-  }
-  if (used != used_) result = enable(executable, consumers_, fills_, used);
+  const CUresult result = set_all(executable, parent.params(), &variant, context);
   if (result != CUDA_SUCCESS) return result;
   variant_ = std::move(variant);
   runs_variant_ = true;
-  used_ = used;
+  return CUDA_SUCCESS;
+}
+
+CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params,
+                           const GraphContext& context) {
+  const CUresult result = set_all(executable, params, nullptr, context);
+  if (result == CUDA_SUCCESS) runs_variant_ = false;
   return result;
 }
 
-CUresult ReplacedNode::set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params) {
-  CUresult result = driver()->exec_set_kernel_v2(executable, node_, &params);
-  if (result == CUDA_SUCCESS) result = enable(executable, consumers_, fills_, {});
-  if (result != CUDA_SUCCESS) return result;
-  runs_variant_ = false;
-  used_ = {};
-  return result;
+void ReplacedNode::begin(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params,
+                         const GraphContext& context) const {
+  if (!begins_as_program_) return;
+  const VariantParams parent(params, variant_, context);
+  require(set_all(executable, parent.params(), &variant_, context), "giving a node its first kernel");
 }
 
-// Asks for what is there, to see that the driver enables and disables such nodes.
-CUresult ReplacedNode::about_to_update(CUgraphExec executable, const ReplacedNode& from) const {
-  return has_idle(from) ? enable(executable, consumers_, fills_, used_) : CUDA_SUCCESS;
-}
-
-CUresult ReplacedNode::updated(CUgraphExec executable, const ReplacedNode& from) {
-  const bool may_have_changed = has_idle(from);
+void ReplacedNode::take_over(const ReplacedNode& from) {
   variant_ = from.variant_;
   runs_variant_ = from.runs_variant_;
-  used_ = from.used_;
-  return may_have_changed ? enable(executable, consumers_, fills_, used_) : CUDA_SUCCESS;
-}
-
-CUresult ReplacedNode::disable_idle(CUgraphExec executable) const {
-  return used_ == shape() ? CUDA_SUCCESS : enable(executable, consumers_, fills_, used_);
 }
 
 }  // namespace klap::runtime

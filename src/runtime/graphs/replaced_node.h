@@ -85,16 +85,25 @@ ChosenVariant choose_variant(const Registry::Handle& handle, const CUDA_KERNEL_N
                              const GraphContext& context, std::initializer_list<const NodeVariant*> first,
                              SpareVariants& spare);
 
-// The nodes that a replaced one has behind it. A variant that needs fewer leaves the rest disabled, because
-// the nodes of an executable graph stay the same.
+// The nodes that a replaced one has behind it. A variant that needs fewer leaves the rest idle
+// (idle_nodes.h).
 struct NodeShape {
   size_t consumers = 0, fills = 0;
-  bool operator==(const NodeShape&) const = default;
+  bool may_change = false;  // to another variant of the parent
+  [[nodiscard]] bool has_room_for(const NodeShape& other) const {
+    return other.consumers <= consumers && other.fills <= fills;
+  }
 };
 
 // One for all variants of a parent, so that parameters may change from one to the other.
 NodeShape shape_for_all(const std::shared_ptr<ParentKernel>& first);
 
+class NodesBehind;
+
+// In an executable graph, the driver changes no kernel to one that makes device launches unless the node
+// began with one. Variants may make some: where a queue is full, or for children of other forms. So where
+// the variant may change, the nodes begin as the program's own node, and get their kernels in the executable
+// graph.
 class ReplacedNode {
  public:
   // Replaces a node of a graph that is klap_jit's own. `params` are the program's, in memory that is not the
@@ -103,8 +112,7 @@ class ReplacedNode {
   ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
                const GraphContext& context, NodeShape shape);
   // Gives a node whose kernel launches nothing the nodes of `like`, which it is to take the place of.
-  ReplacedNode(CUgraph graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params,
-               const GraphContext& context, const ReplacedNode& like);
+  ReplacedNode(CUgraph graph, CUgraphNode node, const GraphContext& context, const ReplacedNode& like);
 
   [[nodiscard]] CUgraphNode node() const { return node_; }
   // The variant that it runs, or the last one that it ran.
@@ -117,34 +125,34 @@ class ReplacedNode {
   // True for nodes that the program's graph does not have.
   [[nodiscard]] bool has_added(CUgraphNode node) const;
 
+  // Called for an executable graph that has just been made, with the program's parameters. Throws Error if
+  // the driver refuses.
+  void begin(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params,
+             const GraphContext& context) const;
   // Gives it other parameters in an executable graph, with a variant for these. The result is the driver's,
   // or CUDA_ERROR_NOT_SUPPORTED for a variant that would need more nodes.
   CUresult set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, NodeVariant variant,
                const GraphContext& context);
   // Gives it a kernel that launches nothing.
-  CUresult set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params);
-  // Called when the executable graph is about to take over what `from` runs in another graph, and when it
-  // has.
-  CUresult about_to_update(CUgraphExec executable, const ReplacedNode& from) const;
-  CUresult updated(CUgraphExec executable, const ReplacedNode& from);
-  // Called when the executable graph is made.
-  CUresult disable_idle(CUgraphExec executable) const;
+  CUresult set(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& params, const GraphContext& context);
+  // Called when the executable graph has taken over what `from` runs in another graph.
+  void take_over(const ReplacedNode& from);
 
-  [[nodiscard]] NodeShape shape() const { return {consumers_.size(), fills_.size()}; }
+  [[nodiscard]] NodeShape shape() const { return {consumers_.size(), fills_.size(), false}; }
 
  private:
-  [[nodiscard]] bool has_idle(const ReplacedNode& from) const {
-    return used_ != shape() || from.used_ != shape();
-  }
-  void add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS& idle, NodeShape shape, const GraphContext& context);
-  CUresult set_behind(CUgraphExec executable, const NodeVariant& variant, NodeShape used,
-                      const GraphContext& context) const;
+  // Null if it runs none.
+  [[nodiscard]] const NodeVariant* running() const { return runs_variant_ ? &variant_ : nullptr; }
+  void add(CUgraph graph, const CUDA_KERNEL_NODE_PARAMS* first, NodeShape shape, const GraphContext& context);
+  CUresult set_behind(CUgraphExec executable, const NodesBehind& nodes, const GraphContext& context) const;
+  CUresult set_all(CUgraphExec executable, const CUDA_KERNEL_NODE_PARAMS& parent, const NodeVariant* variant,
+                   const GraphContext& context) const;
 
   CUgraphNode node_;
   NodeVariant variant_;
   bool runs_variant_;
   bool is_enabled_ = true;
-  NodeShape used_;  // as many of the following, from the first on
+  bool begins_as_program_ = false;
   std::vector<CUgraphNode> consumers_;
   std::vector<CUgraphNode> fills_;  // behind the last consumer
 };

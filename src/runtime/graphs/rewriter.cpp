@@ -13,12 +13,6 @@ namespace klap::runtime {
 
 namespace {
 
-CUDA_KERNEL_NODE_PARAMS params_of(CUgraphNode node) {
-  CUDA_KERNEL_NODE_PARAMS params{};
-  require(driver()->graph_kernel_get_params(node, &params), "cuGraphKernelNodeGetParams");
-  return params;
-}
-
 // A parent's original will run in a graph. On an H200 (driver 580), replays of graphs whose kernels launch
 // others were seen to hang. It happened if nothing between two replays makes device launches of its own. So
 // from now on every launch in that context is the program's own, and behaves exactly as it does natively.
@@ -58,6 +52,12 @@ const NodeVariant* shared_with(const ParentKernel* parent, const Replaced& repla
 
 }  // namespace
 
+CUDA_KERNEL_NODE_PARAMS params_of(CUgraphNode node) {
+  CUDA_KERNEL_NODE_PARAMS params{};
+  require(driver()->graph_kernel_get_params(node, &params), "cuGraphKernelNodeGetParams");
+  return params;
+}
+
 CUgraphNode original_of(const RewrittenCopy& rewritten, CUgraphNode copy) {
   for (const auto& [place, node] : rewritten.replaced) {
     if (node.has_added(copy)) return rewritten.copy->original_of(node.node());
@@ -95,7 +95,7 @@ std::optional<RewrittenCopy> Rewriter::rewrite(CUgraph graph) {
     if (const auto handle = parent_of(params)) {
       replace(out.replaced, place, node, params, *handle, is_in_row, like);
     } else if (like != nullptr) {
-      out.replaced.try_emplace(place, node.in, node.copy, params, context_, *like);
+      out.replaced.try_emplace(place, node.in, node.copy, context_, *like);
     }
   }
   if (out.replaced.empty()) return std::nullopt;
@@ -120,8 +120,7 @@ void Rewriter::replace(Replaced& replaced, size_t place, const GraphCopy::Node& 
     chosen = choose_variant(handle, params, context_, {shared, own}, spare_);
   }
   if (chosen.left) return leave_in_graph(handle.parent->name(), *chosen.left);
-  NodeShape shape = like ? like->shape() : NodeShape{};
-  if (for_all_) shape = shape_for_all(handle.parent);
+  const NodeShape shape = like ? like->shape() : is_first_ ? shape_for_all(handle.parent) : NodeShape{};
   replaced.try_emplace(place, node.in, node.copy, params, std::move(chosen.variant), context_, shape);
 }
 

@@ -23,6 +23,9 @@ struct RewrittenCopy {
   Replaced replaced;
 };
 
+// The parameters of a kernel's node.
+CUDA_KERNEL_NODE_PARAMS params_of(CUgraphNode node);
+
 // The program's node in place of a copy's; the node itself if it is none of the copy's.
 CUgraphNode original_of(const RewrittenCopy& rewritten, CUgraphNode copy);
 
@@ -33,8 +36,8 @@ void leave_graph(CUgraph graph, const LaunchReason& reason);
 
 class Rewriter {
  public:
-  // `for_all`: nodes are added for all variants of a parent.
-  Rewriter(const GraphContext& context, bool for_all) : context_(context), for_all_(for_all) {}
+  // The copy is to be instantiated. So nodes are added for all variants of a parent.
+  explicit Rewriter(const GraphContext& context) : context_(context), is_first_(true) {}
   // The copy is to be taken over by an executable graph with the nodes `like`, from a place on. Its launches
   // follow each other, so queues of these nodes may be used again: `are_paired` if each node is known to have
   // its own, and those that `spare` lists.
@@ -56,7 +59,7 @@ class Rewriter {
                const ReplacedNode* like);
 
   const GraphContext context_;
-  const bool for_all_ = false;
+  const bool is_first_ = false;
   const Replaced* like_ = nullptr;
   size_t first_place_ = 0;
   bool are_paired_ = true;

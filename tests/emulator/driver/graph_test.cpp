@@ -222,6 +222,31 @@ TEST_F(GraphTest, ChangesInstantiatedGraphs) {
   OK(cuGraphDestroy(graph));
 }
 
+// As on an H200 with driver 580.
+TEST_F(GraphTest, LaunchesFromTheDeviceOnlyWhereANodeBeganToDoSo) {
+  CUfunction const parent = function("kernels.ptx", "parent");
+  CUgraph plain = nullptr, launching = nullptr;
+  for (CUgraph* graph : {&plain, &launching}) OK(cuGraphCreate(graph, 0));
+  CUgraphNode const node = kernel_node(plain, {}, 3), began = kernel_node(launching, {}, 3);
+  CUDA_KERNEL_NODE_PARAMS as_scale{}, as_parent{};
+  OK(cuGraphKernelNodeGetParams(node, &as_scale));
+  as_parent = as_scale;
+  as_parent.func = parent;
+  OK(cuGraphKernelNodeSetParams(began, &as_parent));
+  CUgraphExec first = nullptr, second = nullptr;
+  OK(cuGraphInstantiate(&first, plain, 0));
+  OK(cuGraphInstantiate(&second, launching, 0));
+  EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuGraphExecKernelNodeSetParams(first, node, &as_parent));
+  CUgraphExecUpdateResultInfo info{};
+  EXPECT_RESULT(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(first, launching, &info));
+  OK(cuGraphExecKernelNodeSetParams(second, began, &as_scale));
+  OK(cuGraphExecKernelNodeSetParams(second, began, &as_parent));
+  OK(cuGraphExecUpdate(second, plain, &info));
+  OK(cuGraphExecUpdate(second, launching, &info));
+  for (CUgraph graph : {plain, launching}) OK(cuGraphDestroy(graph));
+  for (CUgraphExec executable : {first, second}) OK(cuGraphExecDestroy(executable));
+}
+
 TEST_F(GraphTest, HoldsGraphs) {
   CUgraph inner = nullptr, outer = nullptr;
   OK(cuGraphCreate(&inner, 0));

@@ -54,6 +54,14 @@ KernelLaunch launch_of(Process& process, const CUDA_KERNEL_NODE_PARAMS* p) {
                       p->extra});
 }
 
+void set_kernel(Process& process, CUgraphExec executable, CUgraphNode node,
+                const CUDA_KERNEL_NODE_PARAMS* p) {
+  Work work = launch_of(process, p);
+  GraphStep& step = step_in(process, executable, node);
+  require(may_become(step, work));
+  step.work = std::move(work);
+}
+
 CUDA_KERNEL_NODE_PARAMS newest(const CUDA_KERNEL_NODE_PARAMS_v1* p) {
   require(p != nullptr);
   return {p->func,      p->gridDimX,       p->gridDimY,     p->gridDimZ, p->blockDimX, p->blockDimY,
@@ -287,16 +295,15 @@ KLAP_DRIVER_API cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
 
 KLAP_DRIVER_API cuGraphExecKernelNodeSetParams_v2(CUgraphExec executable, CUgraphNode node,
                                                   const CUDA_KERNEL_NODE_PARAMS* parameters) {
-  return call("cuGraphExecKernelNodeSetParams", [&](Process& process) {
-    step_of<KernelLaunch>(process, executable, node) = launch_of(process, parameters);
-  });
+  return call("cuGraphExecKernelNodeSetParams",
+              [&](Process& process) { set_kernel(process, executable, node, parameters); });
 }
 
 KLAP_DRIVER_API cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node,
                                                const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
   return call("cuGraphExecKernelNodeSetParams", [&](Process& process) {
     const CUDA_KERNEL_NODE_PARAMS whole = newest(parameters);
-    step_of<KernelLaunch>(process, executable, node) = launch_of(process, &whole);
+    set_kernel(process, executable, node, &whole);
   });
 }
 

@@ -1,8 +1,10 @@
 #include "emulator/driver/streams/graph.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "emulator/decode/builtins.h"
 #include "emulator/driver/process.h"
 
 CUgraphNode CUgraph_st::add(klap::emulator::driver::Work work, std::vector<CUgraphNode> after) {
@@ -19,6 +21,41 @@ bool CUgraph_st::has(const CUgraphNode_st* node) const {
 
 namespace klap::emulator::driver {
 
+namespace {
+
+bool is_device_launch(int builtin) {
+  switch (static_cast<Builtin>(builtin)) {
+    case Builtin::LaunchDeviceV2:
+    case Builtin::LaunchDeviceV2PerThread:
+    case Builtin::LaunchDevice:
+    case Builtin::LaunchDevicePerThread:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool reaches_device_launch(const Image& image, const Function& function, std::set<const Function*>& seen) {
+  if (!seen.insert(&function).second) return false;
+  return is_device_launch(function.builtin) ||
+         std::ranges::any_of(function.calls, [&](const CallDetail& call) {
+           return call.function != CallDetail::kIndirect &&
+                  reaches_device_launch(image, *image.functions[call.function], seen);
+         });
+}
+
+}  // namespace
+
+bool makes_device_launches(const Work& work) {
+  const auto* const kernel = std::get_if<KernelLaunch>(&work);
+  std::set<const Function*> seen;
+  return kernel && reaches_device_launch(*kernel->launch.image, *kernel->launch.kernel, seen);
+}
+
+bool may_become(const GraphStep& step, const Work& work) {
+  return step.work.index() == work.index() && (step.may_launch || !makes_device_launches(work));
+}
+
 GraphPlan plan_of(const CUgraph_st& graph) {
   GraphPlan plan;
   std::map<const CUgraphNode_st*, size_t> placed;
@@ -27,7 +64,7 @@ GraphPlan plan_of(const CUgraph_st& graph) {
     for (const CUgraphNode_st& node : graph.nodes) {
       const bool ready = std::ranges::all_of(node.after, [&](CUgraphNode n) { return placed.contains(n); });
       if (placed.contains(&node) || !ready) continue;
-      GraphStep step{const_cast<CUgraphNode>(&node), node.work, {}, true};
+      GraphStep step{const_cast<CUgraphNode>(&node), node.work, {}, true, makes_device_launches(node.work)};
       // The program may have changed the graph within the node.
       if (auto* const child = std::get_if<ChildGraph>(&step.work))
         child->plan = std::make_shared<const GraphPlan>(plan_of(*child->graph));
@@ -49,11 +86,12 @@ bool has_step(const GraphPlan& plan, const CUgraphNode_st* node) {
   });
 }
 
-bool are_alike(const GraphPlan& a, const GraphPlan& b) {
+// True if the plan may take over the other one's work.
+bool may_become(const GraphPlan& a, const GraphPlan& b) {
   return std::ranges::equal(a.steps, b.steps, [](const GraphStep& left, const GraphStep& right) {
-    if (left.work.index() != right.work.index() || left.after != right.after) return false;
+    if (!may_become(left, right.work) || left.after != right.after) return false;
     const auto* const child = std::get_if<ChildGraph>(&left.work);
-    return !child || are_alike(*child->plan, *std::get<ChildGraph>(right.work).plan);
+    return !child || may_become(*child->plan, *std::get<ChildGraph>(right.work).plan);
   });
 }
 
@@ -85,7 +123,7 @@ GraphStep* step_of(GraphPlan& plan, const CUgraphNode_st* node) {
 }
 
 bool take_over(GraphPlan& plan, const GraphPlan& other) {
-  if (!are_alike(plan, other)) return false;
+  if (!may_become(plan, other)) return false;
   plan = with_work_of(std::move(plan), other);
   return true;
 }

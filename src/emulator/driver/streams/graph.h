@@ -46,7 +46,14 @@ struct GraphStep {
   Work work;
   std::vector<size_t> after;  // earlier steps
   bool is_enabled = true;
+  bool may_launch = false;  // its work was a kernel that makes device launches when it was made
 };
+
+// True for a kernel that makes device launches, itself or in functions that it calls by name.
+bool makes_device_launches(const Work& work);
+// True if a step may do that instead of its own work: one of the same kind. A kernel that makes device
+// launches may only take the place of one, as on a driver (580).
+bool may_become(const GraphStep& step, const Work& work);
 
 // The steps in an order in which each stands behind its predecessors.
 struct GraphPlan {
