@@ -1,22 +1,30 @@
 // The consumer: one kernel that runs every recorded child, enqueued directly after the parent in the same
-// stream.  It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of
-// virtual blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the
-// record of its first block once and then steps. (Smaller shares, taken one after another if blocks' times
-// differ, cost more than they gain: thousands of groups ask for them at one place.) Children of 2^16 blocks
-// or more follow, each spread over all groups. The call of __klap_child_body is a marker: the child's own
-// code is spliced in there. Its parameters are read from the record, and its special registers are taken from
-// the marker's arguments.  Several groups share a physical block (KLAP_PACK) if children are small. If the
-// threads of a child work together, they must also be together when one of its blocks ends and the next
-// begins. It may be a warp that stays together: then warp operations meet those of the same block and see all
-// its lanes. Or it is the whole block: then no thread writes to shared memory that others still read, and
-// every barrier is one of the same block. All threads of a group compute alike which block is next. (exits.h
-// handles threads that may exit before others meet.)  Children's blocks may differ if their threads do not
-// meet or share memory. Then not blocks but their warps are numbered and shared out. A group of 32 threads
-// runs each warp; threads that the last warp of a block does not have are idle.  Constants: those of sizes.h;
-// KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is
-// left open; those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer;
-// KLAP_SYNC_WARP when the child's block is a multiple of a warp whose lanes belong together,
-// KLAP_SYNC_BLOCK when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h,
+// stream.
+//
+// It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual
+// blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of
+// its first block once and then steps. (Smaller shares, taken one after another if blocks' times differ, cost
+// more than they gain: thousands of groups ask for them at one place.) Where every child has so many blocks
+// that nothing is searched, the blocks are dealt in turn instead. Neighbours often have alike much to do, as
+// long lists of a graph do, and then no group gets several long ones. Children of 2^16 blocks or more follow,
+// each spread over all groups.
+//
+// The call of __klap_child_body is a marker: the child's own code is spliced in there. Its parameters are
+// read from the record, and its special registers are taken from the marker's arguments.
+//
+// Several groups share a physical block (KLAP_PACK) if children are small. If the threads of a child work
+// together, they must also be together when one of its blocks ends and the next begins. It may be a warp that
+// stays together: then warp operations meet those of the same block and see all its lanes. Or it is the whole
+// block: then no thread writes to shared memory that others still read, and every barrier is one of the same
+// block. All threads of a group compute alike which block is next. (exits.h handles threads that may exit
+// before others meet.) Children's blocks may differ if their threads do not meet or share memory. Then not
+// blocks but their warps are numbered and shared out. A group of 32 threads runs each warp; threads that the
+// last warp of a block does not have are idle.
+//
+// Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_MIN_BLOCKS, the min
+// blocks per SM, unless that is left open; those of record_grid.h; KLAP_GRID_1D when every child's grid has
+// one row and one layer; KLAP_SYNC_WARP when the child's block is a multiple of a warp whose lanes belong
+// together, KLAP_SYNC_BLOCK when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h,
 // consumer_grid.h and consumer_end.h; those of range_parts.h if children run as parts of their ranges.
 #include "aggregate/consumer_end.h"
 #ifdef KLAP_PART_ELEMENTS
@@ -65,35 +73,25 @@ static __device__ __forceinline__ Place quotient(Place dividend, unsigned int di
 #endif
 #endif
 
+#ifndef KLAP_BLOCKS_EACH
 // The record of block `block`, for all threads of a group.
 static __device__ __forceinline__ unsigned int record_of(const KlapQueue* queue, unsigned int records,
                                                          unsigned long long block) {
-#ifdef KLAP_BLOCKS_EACH
-  return static_cast<unsigned int>(block / KLAP_BLOCKS_EACH);
-#elif KLAP_CHILD_THREADS % 32 == 0
+#if KLAP_CHILD_THREADS % 32 == 0
   return find_record_as_warp(queue->prefix, records, block);
 #else
   return find_record(queue->prefix, records, block);
 #endif
 }
 
-// The first blocks of a record and of the one behind it.
-static __device__ __forceinline__ unsigned long long begin_of(const KlapQueue* queue, unsigned int record) {
-#ifdef KLAP_BLOCKS_EACH
-  return static_cast<unsigned long long>(record) * KLAP_BLOCKS_EACH;
-#else
-  return first_block(queue->prefix, record);
-#endif
-}
+// The first block of the record behind this one.
 static __device__ __forceinline__ unsigned long long end_of(const KlapQueue* queue, unsigned int record) {
-#ifdef KLAP_BLOCKS_EACH
-  return begin_of(queue, record + 1);
-#else
   const unsigned long long packed = queue->packed;
-  if (record + 1 < (static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS)) return begin_of(queue, record + 1);
+  if (record + 1 < (static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS))
+    return first_block(queue->prefix, record + 1);
   return packed >> KLAP_INDEX_BITS;
-#endif
 }
+#endif
 
 static __device__ __forceinline__ void end_virtual_block() {
 #if defined(KLAP_SYNC_BLOCK)
@@ -145,6 +143,11 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
   const unsigned int mine = KLAP_CONSUMER_BLOCK * KLAP_OWN_PACK + KLAP_CONSUMER_THREAD / KLAP_CHILD_THREADS;
 #endif
 
+#ifdef KLAP_BLOCKS_EACH
+  // The blocks are dealt in turn.
+  unsigned long long block = mine;
+  const unsigned long long blocks = counted.packed >> KLAP_INDEX_BITS;
+#else
   unsigned long long block, left;  // the rest of this group's share
   unsigned int record = 0;         // the record that `block` belongs to, or one before it
   {
@@ -155,6 +158,7 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
     left = share + (mine < rest ? 1u : 0u);
     if (left != 0) record = record_of(queue, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
   }
+#endif
   unsigned int big_done = 0;
 
 #pragma unroll 1
@@ -163,14 +167,23 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
     const unsigned char* current = queue->records;
     Place linear, count;
     unsigned int step = 1;
+#ifdef KLAP_BLOCKS_EACH
+    if (block < blocks) {
+      const unsigned int record = static_cast<unsigned int>(block / KLAP_BLOCKS_EACH);
+      current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
+      linear = static_cast<Place>(block - static_cast<unsigned long long>(record) * KLAP_BLOCKS_EACH);
+      count = 1;
+      block += groups;
+#else
     if (left != 0) {
-      const unsigned long long begin = begin_of(queue, record), end = end_of(queue, record);
+      const unsigned long long begin = first_block(queue->prefix, record), end = end_of(queue, record);
       current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
       linear = static_cast<Place>(block - begin);
       count = static_cast<Place>(end - block < left ? end - block : left);
       block += count;
       left -= count;
       ++record;
+#endif
     } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
       current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;

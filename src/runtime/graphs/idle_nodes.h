@@ -1,4 +1,4 @@
-// What the nodes behind a replaced parent do while its variant does not need them.
+// Idle work for the nodes behind a replaced parent, while its variant does not need them.
 //
 // The variants of a parent need different numbers of nodes, and the nodes of an executable graph stay the
 // same. The driver could disable those that are not needed. But on an H200 (driver 580), replays of a graph
@@ -19,7 +19,7 @@ struct IdleNodes {
   [[nodiscard]] CUDA_MEMSET_NODE_PARAMS fill() const;
 };
 
-// Those of the current context, whose id that is. Throws Error if the driver does not load them.
+// The idle work of the current context, whose id that is. Throws Error if the driver does not load it.
 IdleNodes idle_nodes(uint64_t context_id);
 
 }  // namespace klap::runtime

@@ -233,7 +233,7 @@ CUDA_MEMSET_NODE_PARAMS params_of(const Fill& fill) {
 
 }  // namespace
 
-// What the nodes behind a parent do: those that the variant needs, then idle ones.
+// The work of the nodes behind a parent: of those that the variant needs, then of idle ones.
 class NodesBehind {
  public:
   // `variant` may be null.

@@ -43,6 +43,7 @@ const std::vector<Candidate>& candidates() {
                                              {"KLAP_GRANULARITY", "granularity", "warp"},
                                              {"KLAP_GRANULARITY", "granularity", "multiblock"},
                                              {"KLAP_LAUNCHER", "launcher", "device"},
+                                             {"KLAP_LAUNCHER", "launcher", "fused"},
                                              {"KLAP_THRESHOLD", "threshold", "16"},
                                              {"KLAP_THRESHOLD", "threshold", "64"},
                                              {"KLAP_THRESHOLD", "threshold", "off"},
