@@ -44,8 +44,8 @@ constexpr std::array kTable{
             Hint::Launch},
     Setting{Kind::User, "KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "auto",
             "Who starts the aggregated child of a grid: the host behind the parent, or the last thread of "
-            "the parent. auto takes the host where it may. fused is auto, but where it can, the parent's "
-            "own kernel runs the children. With host-readback the host waits for the parent and "
+            "the parent. auto takes the host where it may, and the parent's own kernel where launches have few "
+            "children. fused is auto, but that kernel runs all children where it can. With host-readback the host waits for the parent and "
             "reads back what it recorded; that blocks the launching thread and is only for comparison.",
             Hint::Launch},
     Setting{

@@ -34,6 +34,8 @@ const std::vector<Form>& forms() {
         "flat_two_sites", "flat_small_blocks", "flat_few_warps", "flat_big", "flat_blocks"}},
       {"the same, small in some launches and large in others",
        {"changing_sizes", "changing_sizes_without_waits", "changing_sizes_of_two_children"}},
+      {"few children in some launches and many in others",
+       {"changing_counts", "changing_counts_without_waits", "changing_counts_of_two_children"}},
       {"children with atomic operations and fences of block scope",
        {"block_scope", "block_scope_in_blocks_that_differ", "block_scope_fence", "block_scope_of_siblings"}},
       {"children in grid-stride loops, whose rounds are given to more threads",

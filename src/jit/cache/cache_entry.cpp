@@ -199,8 +199,8 @@ void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
          queues, pool_bytes, buffer, shared_limits, block, grid, several_blocks, block_limits, apart,
          not_negative, param_offsets, param_sizes, may_refuse, kept_records, fixed_launches,
-         words_without_effect, unread, in_slices, consumers_await, in_blocks, fused_threads, more_threads,
-         more_blocks, parent_waits, promoted, pool, concurrency] = variant;
+         words_without_effect, unread, in_slices, consumers_await, in_blocks, fused_threads, where_few,
+         more_threads, more_blocks, parent_waits, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
@@ -209,7 +209,8 @@ void fields(Archive& archive, V& variant) {
   archive(may_refuse), archive(kept_records), archive(fixed_launches), archive(words_without_effect),
       archive(unread);
   archive(buffer), archive(shared_limits), archive(in_slices), archive(consumers_await), archive(in_blocks),
-      archive(fused_threads), archive(more_threads), archive(more_blocks), archive(parent_waits);
+      archive(fused_threads), archive(where_few), archive(more_threads), archive(more_blocks),
+      archive(parent_waits);
   archive(promoted);
   archive(pool), archive(concurrency);
 }

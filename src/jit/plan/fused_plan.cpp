@@ -48,10 +48,12 @@ std::optional<std::string> why_not_in_order(const std::vector<PlannedSite>& site
 
 std::string fused_note(const std::vector<PlannedSite>& sites, const std::optional<std::string>& why_not) {
   if (why_not) return "not in the parent's own kernel: " + *why_not;
-  if (analysis::may_have_more(*sites.front().parent).threads) return "the parent's own kernel runs them";
+  const char* const few = sites.front().where_few ? "where launches have few children, " : "";
+  if (analysis::may_have_more(*sites.front().parent).threads)
+    return fmt::format("{}the parent's own kernel runs them", few);
   uint32_t threads = 0;
   for (const PlannedSite& site : sites) threads = std::max(threads, fused_threads(site.shape));
-  return fmt::format("in blocks of {} threads or more the parent's own kernel runs them", threads);
+  return fmt::format("{}in blocks of {} threads or more the parent's own kernel runs them", few, threads);
 }
 
 }  // namespace klap::jit

@@ -94,7 +94,8 @@ class Planner {
     if (!rewritten) return;
     add_in_queue_order(planned, rejections);
     if (planned.front().also_in_blocks) add_in_blocks(judged, rejections);
-    if (planned.front().options.fused && request_.fusing) add_fused(judged, rejections);
+    if (request_.fusing && planned.front().options.fused) add_fused(judged, rejections, false);
+    if (request_.fusing && may_be_fused_where_few(planned)) add_fused(judged, rejections, true);
     keep_order_otherwise(planned);
   }
 
@@ -154,13 +155,25 @@ class Planner {
     add_in_queue_order(sites, rejections);
   }
 
-  // Adds a variant that runs the children in its own kernel, or notes why there is none. It rests on the
-  // verdicts of the first one, too.
-  void add_fused(std::vector<PlannedSite> sites, const Rejections& rejections) {
+  // Whether a variant that is its own consumer may gain something: launches of so little code are short, and
+  // do not take long to compile.
+  [[nodiscard]] bool may_be_fused_where_few(const std::vector<PlannedSite>& sites) const {
+    constexpr size_t kMostTokens = 6000;
+    const PlannedSite& any = sites.front();
+    size_t tokens = any.parent->function.tokens.size();
+    for (const PlannedSite& site : sites) tokens += site.child == nullptr ? 0 : site.child->tokens.size();
+    return request_.by_sizes && !any.options.fused && any.options.launcher == analysis::Launcher::Auto &&
+           tokens <= kMostTokens;
+  }
+
+  // Adds a variant that runs the children in its own kernel. It rests on the verdicts of the first one, too.
+  // A setting that asks for it is told why there is none.
+  void add_fused(std::vector<PlannedSite> sites, const Rejections& rejections, bool where_few) {
     const std::shared_ptr<FunctionFacts> facts = own_facts(sites.front());
     for (PlannedSite& site : sites) {
       use_facts(site, facts);
       fuse(site);
+      site.where_few = where_few;
     }
     std::optional<std::string> why_not = why_not_fused(request_, sites);
     std::vector<PlannedSite> in_order;
@@ -171,7 +184,7 @@ class Planner {
     }
     for (const PlannedSite& site : sites) {
       SiteRemark& remark = plan_.remarks[site.remark];
-      if (remark.rewritten) remark.notes.push_back(fused_note(in_order, why_not));
+      if (remark.rewritten && !(where_few && why_not)) remark.notes.push_back(fused_note(in_order, why_not));
     }
     if (!why_not) std::ranges::copy(in_order, std::back_inserter(plan_.sites));
   }

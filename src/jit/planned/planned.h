@@ -60,6 +60,8 @@ struct PlannedSite {
   transform::ConsumerShape shape;
   // The variant runs the children of the parent's first one in its own kernel.
   bool fused = false;
+  // It does so only where a launch has few.
+  bool where_few = false;
   // The parent's variant can be launched in slices of its grid (analysis/legality/slicing.h); equal for all
   // its sites.
   bool in_slices = false;

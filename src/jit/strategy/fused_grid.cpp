@@ -47,6 +47,7 @@ class FusedGrid final : public QueuePerSite {
     for (const PlannedSite& site : sites)
       v.fused_threads = std::max(v.fused_threads, fused_threads(site.shape));
     const analysis::MoreThanAsked more = analysis::may_have_more(*sites.front().parent);
+    v.where_few = sites.front().where_few;
     v.more_threads = more.threads;
     v.more_blocks = more.blocks;
     v.fixed_launches = false;  // the variant beside this one is what the guard compares

@@ -105,7 +105,8 @@ void report_failed_launch(const ParentKernel& parent, const char* what, CUresult
 // Launches of one variant differ in these.
 struct LaunchDetails {
   const CUlaunchAttribute* priority = nullptr;
-  bool is_looked_at = false;  // ChildForms::look() follows its parent
+  bool is_looked_at = false;       // ChildForms::look() follows its parent
+  FewChildren* counted = nullptr;  // FewChildren::look() follows its parent
 };
 
 // Whether the host enqueues kernels behind the parent.
@@ -128,6 +129,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
   timed.parent_enqueued();
   count_sizes(parent.variant(), context);
   if (details.is_looked_at && is_first) parent.forms()->look(parent.variant(), context);
+  if (details.counted && is_first) details.counted->look(parent.variant(), context);
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result = !by_host ? CUDA_SUCCESS
                           : parent.reads_back()
@@ -208,10 +210,30 @@ ChosenForm choose_form(ParentKernel& parent, uint64_t context_id) {
   return {takes_blocks ? in_blocks : &parent, answer.next == ChildForms::Next::LookedAt};
 }
 
-// The variant behind it whose own kernel runs the children, if there is a block for that; else null.
-ParentKernel* fused_form(const ParentKernel& parent, const Launch& launch) {
+// True if that is for the guard to say, which compares the variant and the original first.
+bool is_to_be_measured(const Launch& launch, ParentKernel& parent, uint64_t context_id) {
+  return parent.guard() != nullptr && !parent.guard()->knows_variant(launch, context_id);
+}
+
+// The variant behind it whose own kernel runs the children, if it is to run this launch; else null.
+ParentKernel* fused_form(ParentKernel& parent, const Launch& launch, uint64_t context_id,
+                         LaunchDetails& details) {
   ParentKernel* const fused = parent.fused();
-  return fused != nullptr && fused_launch(fused->variant(), launch, {}) ? fused : nullptr;
+  if (fused == nullptr || !fused_launch(fused->variant(), launch, {})) return nullptr;
+  FewChildren* const few = parent.few_children();
+  if (few == nullptr) return fused;
+  // A larger grid was not measured.
+  constexpr uint64_t kMostThreads = uint64_t{1} << 17;
+  if (grid_threads(launch) > kMostThreads || is_to_be_measured(launch, parent, context_id)) return nullptr;
+  const FewChildren::Answer answer = few->next(context_id);
+  const bool takes_fused = answer.next == FewChildren::Next::Fused;
+  if (answer.is_changed) {
+    parent.info_once(fmt::format("few {}", takes_fused),
+                     fmt::format("launches have {} children: from here on {}", takes_fused ? "few" : "many",
+                                 takes_fused ? "its own kernel runs them" : "a consumer runs them"));
+  }
+  if (answer.next == FewChildren::Next::LookedAt) details.counted = few;
+  return takes_fused ? fused : nullptr;
 }
 
 Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
@@ -320,6 +342,7 @@ Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchCon
   const uint64_t to_measure = is_measured ? parent.guard()->operations() : 0;
   // A look takes time, which is not the variant's.
   details.is_looked_at = form.is_looked_at && !is_measured;
+  if (is_measured) details.counted = nullptr;
   if (LaunchGuard::is_original(next)) {
     if (!context.may_add(to_measure)) return leave_behind_others(parent);
     const Outcome outcome = launch_measured_original(launch, measured, next);
@@ -333,7 +356,8 @@ Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchCon
   }
   const uint64_t operations = to_measure +
                               added_operations(launch, cut.slices, parent, context, prepared != nullptr) +
-                              (details.is_looked_at ? parent.forms()->operations() : 0);
+                              (details.is_looked_at ? parent.forms()->operations() : 0) +
+                              (details.counted ? details.counted->operations() : 0);
   if (!context.may_add(operations)) return leave_behind_others(parent);
   if (!prepared) prepared = parent.prepare(context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
@@ -365,14 +389,15 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     return leave(*reason);
   ParentKernel* const made_for_it = variant_for(handle.parent, launch);
   if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
-  if (ParentKernel* const fused = fused_form(*made_for_it, launch)) {
+  const uint64_t context_id = context->context().id;
+  if (ParentKernel* const fused = fused_form(*made_for_it, launch, context_id, details)) {
     const Outcome outcome = redirect_to_form(launch, {fused}, *context, details);
     if (!outcome.left) {
       fused->launch_redirected();
       return outcome;
     }
   }
-  return redirect_to_form(launch, choose_form(*made_for_it, context->context().id), *context, details);
+  return redirect_to_form(launch, choose_form(*made_for_it, context_id), *context, details);
 }
 
 }  // namespace

@@ -192,7 +192,10 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
       guard_(make_guard()),
       forms_(otherwise_ != nullptr && otherwise_->variant().in_blocks
                  ? std::make_unique<ChildForms>(variant, otherwise_->variant())
-                 : nullptr) {
+                 : nullptr),
+      few_children_(fused() != nullptr && fused()->variant().where_few
+                        ? std::make_unique<FewChildren>(variant)
+                        : nullptr) {
   Stats::instance().engine_seen(variant.parent, engine_of(variant));
 }
 

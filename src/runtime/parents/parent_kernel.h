@@ -25,6 +25,7 @@
 
 #include "jit/data/variant.h"
 #include "runtime/parents/child_forms.h"
+#include "runtime/parents/few_children.h"
 #include "runtime/parents/launch_guard.h"
 #include "runtime/parents/pointers_apart.h"
 #include "runtime/queues/launch_context.h"
@@ -123,6 +124,8 @@ class ParentKernel {
   [[nodiscard]] ChildForms* forms() { return forms_.get(); }
   // The variant behind it whose own kernel runs the children; null if there is none.
   [[nodiscard]] ParentKernel* fused() const;
+  // Chooses between the variant and that one; null if that needs no choice.
+  [[nodiscard]] FewChildren* few_children() { return few_children_.get(); }
   // The number by which its rings are found if it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
@@ -197,6 +200,7 @@ class ParentKernel {
   PointersFoundApart pointers_apart_;
   const std::unique_ptr<LaunchGuard> guard_;
   const std::unique_ptr<ChildForms> forms_;
+  const std::unique_ptr<FewChildren> few_children_;
 };
 
 // The queue of that number, which the variant and its consumer use.

@@ -1,0 +1,94 @@
+#include "runtime/parents/few_children.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "ptx-patterns/templates/common/queue.h"
+#include "runtime/driver.h"
+#include "support/boundary.h"
+#include "support/demangle.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// What was measured, with some distance to what was slower.
+constexpr uint64_t kMostChildren = 1024, kMostThreads = uint64_t{1} << 15;
+
+std::vector<size_t> all_queues(const jit::Variant& variant) {
+  std::vector<size_t> numbers(variant.queues.size());
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  return numbers;
+}
+
+struct Counted {
+  uint64_t children = 0, units = 0;
+  bool has_big = false;
+};
+Counted counted_in(std::span<const unsigned char> head) {
+  KlapCounters counters{};
+  std::memcpy(&counters, head.data(), std::min(head.size(), sizeof counters));
+  return {counters.packed & KLAP_MAX_RECORDS, counters.packed >> KLAP_INDEX_BITS, counters.big != 0};
+}
+
+}  // namespace
+
+FewChoice::Next FewChoice::next() {
+  if (++since_look_ > until_look_) {
+    since_look_ = 0;
+    return Next::LookedAt;
+  }
+  return takes_fused() ? Next::Fused : Next::Pair;
+}
+
+bool FewChoice::looked(bool few) {
+  const bool before = takes_fused();
+  few_in_row_ = few ? few_in_row_ + 1 : 0;
+  if (few)
+    until_look_ = takes_fused() ? kLaunchesBetweenLooks : 1;
+  else
+    until_look_ = std::clamp(2 * until_look_, kLaunchesBetweenLooks, kMostLaunchesBetweenLooks);
+  return takes_fused() != before;
+}
+
+FewChildren::FewChildren(const jit::Variant& pair)
+    : look_(all_queues(pair), pair.queues.size() * sizeof(KlapCounters)) {
+  gave_up_ = pair.queues.size() * sizeof(KlapCounters) > host_page_bytes();
+  for (const jit::ChildQueue& queue : pair.queues)
+    threads_.push_back(queue.counted == "threads" ? 1 : std::max(1U, queue.child_block_threads));
+}
+
+FewChildren::Answer FewChildren::next(uint64_t context_id) {
+  const std::lock_guard lock(mutex_);
+  Answer answer;
+  if (look_.is_under_way(context_id)) {
+    if (const auto copies = look_.collect()) {
+      uint64_t children = 0, threads = 0;
+      bool has_big = false;
+      for (size_t i = 0; i < copies->size(); ++i) {
+        const Counted counted = counted_in((*copies)[i].bytes);
+        children += counted.children;
+        threads += counted.units * threads_[i];
+        has_big = has_big || counted.has_big;
+      }
+      answer.is_changed = choice_.looked(!has_big && children <= kMostChildren && threads <= kMostThreads);
+    }
+  }
+  answer.next = choice_.next();
+  return answer;
+}
+
+void FewChildren::look(const jit::Variant& variant, const LaunchContext& launch) noexcept {
+  try_or_report("KLAP_TUNE", "children are not counted", [&] {
+    const std::lock_guard lock(mutex_);
+    if (gave_up_) return;
+    const CUresult result = look_.enqueue(variant, launch);
+    if (result == CUDA_SUCCESS) return;
+    gave_up_ = true;
+    log().info("{}: children are not counted ({})", demangle(variant.parent), error_name(result));
+  });
+}
+
+}  // namespace klap::runtime

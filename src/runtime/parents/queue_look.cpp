@@ -1,0 +1,118 @@
+#include "runtime/parents/queue_look.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "runtime/driver.h"
+#include "runtime/parents/parent_kernel.h"
+#include "runtime/queues/block_pool.h"
+#include "support/boundary.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// Places that are not in use. A program may load and unload modules again and again.
+class LookPlaces {
+ public:
+  static LookPlaces& instance() {
+    static auto* const places = new LookPlaces;  // leaked: modules may be unloaded while the process exits
+    return *places;
+  }
+
+  CUresult take(uint64_t context_id, std::optional<QueueLook::Place>& place) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::ranges::find(unused_, context_id, &QueueLook::Place::context_id);
+      if (found != unused_.end()) {
+        place = *found;
+        unused_.erase(found);
+        return CUDA_SUCCESS;
+      }
+    }
+    QueueLook::Place made{.context_id = context_id, .page = {}, .done = nullptr};
+    const CUresult result = map_host_page(made.page);
+    if (result != CUDA_SUCCESS) return result;
+    made.done = new_event();
+    if (made.done == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    place = made;
+    return CUDA_SUCCESS;
+  }
+  void give_back(const QueueLook::Place& place) {
+    const std::lock_guard lock(mutex_);
+    unused_.push_back(place);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<QueueLook::Place> unused_;
+};
+
+}  // namespace
+
+QueueLook::QueueLook(std::vector<size_t> queues, size_t bytes)
+    : queues_(std::move(queues)),
+      bytes_of_each_(bytes / std::max<size_t>(1, queues_.size()) / sizeof(uint64_t) * sizeof(uint64_t)) {}
+
+// A copy that is under way still needs its place. The driver cannot be asked about another context's.
+QueueLook::~QueueLook() {
+  try_or_report("KLAP_TUNE", "a page is not used again", [this] {
+    unsigned long long context_id = 0;
+    if (!place_ || driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS ||
+        context_id != place_->context_id)
+      return;
+    const RelaxedCapture relaxed;
+    if (heads_.empty() || driver()->event_query(place_->done) == CUDA_SUCCESS)
+      LookPlaces::instance().give_back(*place_);
+  });
+}
+
+unsigned char* QueueLook::copy_of(size_t queue) const {
+  auto* const bytes = reinterpret_cast<volatile unsigned char*>(place_->page.words);
+  return const_cast<unsigned char*>(bytes) + queue * bytes_of_each_;
+}
+
+std::optional<std::vector<QueueLook::Copy>> QueueLook::collect() {
+  const RelaxedCapture relaxed;
+  const CUresult state = driver()->event_query(place_->done);
+  if (state == CUDA_ERROR_NOT_READY) return std::nullopt;
+  const std::vector<CUdeviceptr> heads = std::exchange(heads_, {});
+  if (state != CUDA_SUCCESS) return std::nullopt;
+  std::vector<Copy> copies;
+  for (size_t i = 0; i < queues_.size(); ++i) copies.push_back({{copy_of(i), bytes_of_each_}, heads[i]});
+  return copies;
+}
+
+// The context may have been destroyed where launches only come from another one. A place of a destroyed
+// context is never used again, since ids are not.
+CUresult QueueLook::move_to(uint64_t context_id) {
+  constexpr uint32_t kMostElsewhere = 10;
+  if (place_ && place_->context_id == context_id) {
+    launches_elsewhere_ = 0;
+    return CUDA_SUCCESS;
+  }
+  if (place_ && ++launches_elsewhere_ <= kMostElsewhere) return CUDA_SUCCESS;
+  place_.reset();
+  heads_.clear();
+  launches_elsewhere_ = 0;
+  return LookPlaces::instance().take(context_id, place_);
+}
+
+CUresult QueueLook::enqueue(const jit::Variant& variant, const LaunchContext& launch) {
+  const RelaxedCapture relaxed;
+  CUresult result = move_to(launch.context().id);
+  if (result != CUDA_SUCCESS || place_->context_id != launch.context().id || !heads_.empty()) return result;
+  std::vector<CUdeviceptr> heads;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    heads.push_back(queue_of(variant, queues_[i], launch));
+    const uint64_t bytes = std::min<uint64_t>(bytes_of_each_, launch.bytes_of_queue(queues_[i]));
+    result = driver()->memcpy_dtoh_async(copy_of(i), heads.back(), bytes, launch.stream());
+    if (result != CUDA_SUCCESS) return result;
+  }
+  result = driver()->event_record(place_->done, launch.stream());
+  if (result == CUDA_SUCCESS) heads_ = std::move(heads);
+  return result;
+}
+
+}  // namespace klap::runtime
