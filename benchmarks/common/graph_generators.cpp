@@ -12,9 +12,10 @@
 namespace bench {
 namespace {
 
-std::vector<int> shuffled_names(int count, uint64_t seed) {
+std::vector<int> names_for(int count, VertexNames kind, uint64_t seed) {
   std::vector<int> names(count);
   std::iota(names.begin(), names.end(), 0);
+  if (kind == VertexNames::kAsDrawn) return names;
   Random random(seed, ~uint64_t{0});
   for (int i = count - 1; i > 0; --i) std::swap(names[i], names[random.below(static_cast<uint32_t>(i) + 1)]);
   return names;
@@ -112,9 +113,9 @@ Graph uniform_graph(int vertices, int degree, uint64_t seed) {
   return graph;
 }
 
-Graph rmat_graph(int scale, int edge_factor, uint64_t seed) {
+Graph rmat_graph(int scale, int edge_factor, uint64_t seed, VertexNames kind) {
   const int vertices = 1 << scale;
-  const std::vector<int> names = shuffled_names(vertices, seed);
+  const std::vector<int> names = names_for(vertices, kind, seed);
   std::vector<Edge> edges(static_cast<size_t>(vertices) * edge_factor);
   parallel_for(edges.size(), [&](size_t i) {
     Random random(seed, i);

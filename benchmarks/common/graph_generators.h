@@ -11,10 +11,13 @@ namespace bench {
 // and parallel edges may occur, edges have no reverse.
 Graph uniform_graph(int vertices, int degree, uint64_t seed);
 
+// Shuffled names spread the vertices with many edges over the graph; drawn as they are, these are neighbours.
+enum class VertexNames { kShuffled, kAsDrawn };
+
 // R-MAT as Graph500 specifies it (A = 0.57, B = C = 0.19): 2^scale vertices, edge_factor * 2^scale edges
 // drawn, vertex names shuffled; edges go both ways, loops and parallel edges are dropped. With an edge factor
 // of 48 this is what the kron_g500-logn graphs are.
-Graph rmat_graph(int scale, int edge_factor, uint64_t seed);
+Graph rmat_graph(int scale, int edge_factor, uint64_t seed, VertexNames names = VertexNames::kShuffled);
 
 // Degrees follow a power law from 1 to `largest` whose mean is `degree`, as in co-citation networks
 // (coPapersCiteseer: 434,102 vertices, degree 73.9 on average, 1,188 at most); half of the partners have

@@ -18,12 +18,15 @@ namespace {
   std::exit(2);
 }
 
+bool is_rmat(const GraphInput& input) { return input.kind == "rmat" || input.kind == "rmat-as-drawn"; }
+
 Graph generate(const GraphInput& input, uint64_t seed) {
   const auto vertices = static_cast<int>(input.vertices);
   const auto degree = static_cast<int>(input.degree);
   Graph graph;
-  if (input.kind == "rmat") {
-    graph = rmat_graph(static_cast<int>(input.scale), degree, seed);
+  if (is_rmat(input)) {
+    const VertexNames names = input.kind == "rmat" ? VertexNames::kShuffled : VertexNames::kAsDrawn;
+    graph = rmat_graph(static_cast<int>(input.scale), degree, seed, names);
   } else if (input.kind == "citation") {
     graph = citation_graph(vertices, degree, static_cast<int>(input.largest_degree), seed);
   } else {
@@ -60,7 +63,7 @@ Graph from_file(const GraphInput& input, uint64_t seed) {
 
 // Edges that the generator may make, both directions counted.
 long long most_edges(const GraphInput& input) {
-  if (input.kind == "rmat") return (2 * input.degree) << input.scale;
+  if (is_rmat(input)) return (2 * input.degree) << input.scale;
   return input.vertices * (2 * input.degree + 1);
 }
 
@@ -77,7 +80,8 @@ void check_sizes(const GraphInput& input) {
 }  // namespace
 
 void GraphInput::add_to(Options& options) {
-  options.choice("graph", kind, {"uniform", "rmat", "citation"}, "how the graph is generated");
+  options.choice("graph", kind, {"uniform", "rmat", "rmat-as-drawn", "citation"},
+                 "how the graph is generated");
   options.integer("vertices", vertices, 1, "vertices of a uniform or citation graph");
   options.integer("scale", scale, 0, "log2 of the number of vertices of an R-MAT graph");
   options.integer("degree", degree, 0, "edges drawn for each vertex");

@@ -14,9 +14,9 @@
 namespace bench {
 
 struct GraphInput {
-  std::string kind = "uniform";  // uniform, rmat or citation
+  std::string kind = "uniform";  // uniform, rmat, rmat-as-drawn or citation
   long long vertices = 10000;    // of uniform and citation graphs
-  long long scale = 12;          // rmat: log2 of the number of vertices
+  long long scale = 12;          // both kinds of rmat: log2 of the number of vertices
   long long degree = 8;          // edges drawn per vertex
   long long largest_degree = 1188;
   long long largest_weight = 0;  // 0: no weights

@@ -217,6 +217,15 @@ TEST(RmatGraph, ShufflesTheNames) {
   EXPECT_NEAR(0.5, static_cast<double>(g.first[2048]) / g.edges(), 0.1);
 }
 
+TEST(RmatGraph, KeepsTheNamesAsDrawnIfAskedTo) {
+  const Graph g = rmat_graph(12, 16, 1, VertexNames::kAsDrawn);
+  const Graph shuffled = rmat_graph(12, 16, 1);
+  expect_simple_and_symmetric(g);
+  EXPECT_EQ(shuffled.edges(), g.edges());
+  EXPECT_EQ(largest_degree(shuffled), g.degree(0));
+  EXPECT_GT(g.first[2048], 0.7 * g.edges());
+}
+
 TEST(RmatGraph, MayBeTiny) {
   EXPECT_EQ(1, rmat_graph(0, 4, 1).vertices());
   EXPECT_EQ(0, rmat_graph(0, 4, 1).edges());
