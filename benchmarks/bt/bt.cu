@@ -8,6 +8,9 @@
 // `--variant flat` gives a warp 32 lines: each lane measures and allocates for one, then all lanes compute
 // the points of one line after another.
 //
+// `--variant klap` is the program aggregated by hand as the KLAP paper does it (common/aggregated.cuh): a
+// parent block allocates once for all of its lines, and one grid computes the points of all lines.
+//
 // What a run allocated is freed by the next reset. It is overwritten first, so that a line whose child was
 // lost can not show the points of an earlier run, left in memory that malloc hands out again.
 #include <cmath>
@@ -16,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/aggregated.cuh"
 #include "../common/compare.h"
 #include "../common/cuda_check.h"
 #include "../common/device.cuh"
@@ -121,6 +125,93 @@ __global__ void tessellate_flat(Line* lines, int line_count, Fineness fineness) 
   }
 }
 
+// The klap variant records these arguments of a child.
+struct PointsOf {
+  int line;
+  int count;
+};
+
+// A parent block of the klap variant allocated this for all of its lines.
+struct BlockPoints {
+  float2* points;
+  int count;
+};
+
+// The sum of the values of the threads before the caller's, and of the whole block.
+struct BlockScan {
+  int before;
+  int all;
+};
+
+// For blocks of kParentBlock threads, all of which come here. To be called once in a kernel.
+__device__ __forceinline__ BlockScan scan_block(int value) {
+  __shared__ int of_warp[kParentBlock / 32];
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned warp = threadIdx.x / 32;
+  int sum = value;  // of the lanes up to this one
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const int other = __shfl_up_sync(kAllLanes, sum, distance);
+    if (lane >= distance) sum += other;
+  }
+  if (lane == 31) of_warp[warp] = sum;
+  __syncthreads();
+  BlockScan scan = {sum - value, 0};
+  for (unsigned w = 0; w < kParentBlock / 32; ++w) {
+    if (w < warp) scan.before += of_warp[w];
+    scan.all += of_warp[w];
+  }
+  return scan;
+}
+
+// All threads of a block stay to the end, also those without a line.
+__global__ void tessellate_recording(Line* lines, int line_count, Fineness fineness, BlockPoints* of_blocks,
+                                     bench::Recorder<PointsOf> recorder) {
+  __shared__ float2* points_of_block;
+  const int line = blockIdx.x * blockDim.x + threadIdx.x;
+  const int count = line < line_count ? points_for(lines[line].control, fineness) : 0;
+  const BlockScan scan = scan_block(count);
+  if (threadIdx.x == 0) {
+    points_of_block = static_cast<float2*>(malloc(scan.all * sizeof(float2)));
+    of_blocks[blockIdx.x] = {points_of_block, scan.all};
+  }
+  __syncthreads();
+  if (line < line_count) {
+    lines[line].points = points_of_block == nullptr ? nullptr : points_of_block + scan.before;
+    lines[line].count = count;
+    if (points_of_block != nullptr) {
+      recorder.record((count + kChildBlock - 1) / kChildBlock, {line, count});
+    }
+  }
+}
+
+__global__ void compute_recorded(const Line* lines, bench::Recorder<PointsOf> recorder, unsigned children) {
+  const unsigned child = bench::child_of_block(recorder.first_block, children, blockIdx.x);
+  const PointsOf of_child = recorder.arguments[child];
+  const int i = (blockIdx.x - recorder.first_block[child]) * blockDim.x + threadIdx.x;
+  if (i < of_child.count) {
+    const Line& l = lines[of_child.line];
+    l.points[i] = point_on(l.control[0], l.control[1], l.control[2], i, of_child.count);
+  }
+}
+
+// A block for each parent block: overwrites the points of its lines with NaN and frees them all at once.
+__global__ void release_blocks(Line* lines, int line_count, BlockPoints* of_blocks) {
+  const BlockPoints mine = of_blocks[blockIdx.x];
+  const int line = blockIdx.x * blockDim.x + threadIdx.x;
+  if (line < line_count) {
+    lines[line].points = nullptr;
+    lines[line].count = 0;
+  }
+  if (mine.points == nullptr) return;
+  const float nan = __int_as_float(-1);
+  for (int i = threadIdx.x; i < mine.count; i += blockDim.x) mine.points[i] = make_float2(nan, nan);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    free(mine.points);
+    of_blocks[blockIdx.x].points = nullptr;
+  }
+}
+
 // A warp for each line: overwrites its points with NaN and frees them.
 __global__ void release(Line* lines, int line_count) {
   const int line = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
@@ -221,11 +312,18 @@ class Tessellation : public bench::Benchmark {
         lines_(input_),
         device_first_(first_),
         all_points_(first_.back()),
+        of_blocks_(std::vector<BlockPoints>(is_klap() ? parent_blocks() : 0)),
+        records_(is_klap() ? input_.size() : 0, is_klap() ? 1 : 0),
         lost_(1) {}
 
   void reset() override {
-    release<<<warps_for_lines(), kFlatBlock>>>(lines_.data(), line_count());
+    if (is_klap()) {
+      release_blocks<<<parent_blocks(), kParentBlock>>>(lines_.data(), line_count(), of_blocks_.data());
+    } else {
+      release<<<warps_for_lines(), kFlatBlock>>>(lines_.data(), line_count());
+    }
     bench::check(cudaGetLastError(), "launching the release of points");
+    records_.reset();
     lost_.fill_bytes(0);
   }
 
@@ -234,6 +332,8 @@ class Tessellation : public bench::Benchmark {
       tessellate_flat<<<bench::blocks_for(line_count(), kFlatBlock), kFlatBlock>>>(lines_.data(),
                                                                                    line_count(), fineness_);
       bench::check(cudaGetLastError(), "launching the tessellation");
+    } else if (is_klap()) {
+      tessellate_aggregated();
     } else {
       tessellate_with_children<false>();
     }
@@ -267,10 +367,13 @@ class Tessellation : public bench::Benchmark {
   }
 
   [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    if (is_klap()) return bench::HostWork{.kernels = 2, .reads = 1};
     return bench::HostWork{.kernels = 1, .parents = variant_ == "cdp" ? 1 : 0};
   }
 
  private:
+  [[nodiscard]] bool is_klap() const { return variant_ == "klap"; }
+  [[nodiscard]] unsigned parent_blocks() const { return bench::blocks_for(line_count(), kParentBlock); }
   [[nodiscard]] int line_count() const { return static_cast<int>(input_.size()); }
   [[nodiscard]] unsigned warps_for_lines() const {
     return bench::blocks_for(32LL * line_count(), kFlatBlock);
@@ -298,6 +401,18 @@ class Tessellation : public bench::Benchmark {
     bench::check(cudaGetLastError(), "launching the tessellation");
   }
 
+  void tessellate_aggregated() {
+    const bench::Recorder<PointsOf> recorder = records_.of_parent(0);
+    tessellate_recording<<<parent_blocks(), kParentBlock>>>(lines_.data(), line_count(), fineness_,
+                                                            of_blocks_.data(), recorder);
+    bench::check(cudaGetLastError(), "launching the parent");
+    const bench::Recorded recorded = records_.read(0);
+    if (recorded.blocks > 0) {
+      compute_recorded<<<recorded.blocks, kChildBlock>>>(lines_.data(), recorder, recorded.children);
+    }
+    bench::check(cudaGetLastError(), "launching the children");
+  }
+
   // Every line must have its memory and the right number of points before these may be read.
   [[nodiscard]] std::string verify_allocations() const {
     const std::vector<Line> lines = lines_.to_host();
@@ -322,6 +437,8 @@ class Tessellation : public bench::Benchmark {
   bench::DeviceArray<Line> lines_;
   bench::DeviceArray<long long> device_first_;
   bench::DeviceArray<float2> all_points_;
+  bench::DeviceArray<BlockPoints> of_blocks_;
+  bench::Records<PointsOf> records_;
   bench::DeviceArray<unsigned long long> lost_;
 };
 
@@ -335,7 +452,7 @@ void check_sizes(const Sizes& sizes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::CommonOptions common;
+  bench::CommonOptions common({"cdp", "flat", "klap"});
   Sizes sizes;
   bench::Options options("bt", "tessellation of Bezier lines with one child kernel per line");
   options.integer("lines", sizes.lines, 1, "number of lines");
