@@ -19,9 +19,9 @@ MIN_REPS = 5
 LAST_ROW_SECONDS = 15.0  # a row with less of the budget left is not begun
 
 DESCRIPTION = """Measures the benchmark programs on a GPU: natively at CUDA's default pending-launch limit and at the
-best one that loses no launch, without dynamic parallelism, through a library where there is one, and preloaded with
-every granularity and launcher. Repetitions of all variants take turns and every result is checked. Exit code 0:
-everything right; 1: something was wrong; 2: wrong usage; 77: no GPU; 130: interrupted."""
+best one that loses no launch, without dynamic parallelism, through a library or aggregated by hand where there is
+such a variant, and preloaded with every granularity and launcher. Repetitions of all variants take turns and every
+result is checked. Exit code 0: everything right; 1: something was wrong; 2: wrong usage; 77: no GPU; 130: interrupted."""
 
 
 def parser():
@@ -36,7 +36,8 @@ def parser():
     which.add_argument("--expect", metavar="FILE", help="earlier result that says how long rows take, for --part")
     how = result.add_argument_group("how")
     how.add_argument("--variants", metavar="GLOB,...", default="",
-                     help="only these: native, native best, flat, library, grid/host, ..., none, grid/host-readback")
+                     help="only these: native, native best, flat, library, klap, grid/host, ..., none,"
+                     " grid/host-readback")
     how.add_argument("--guard", action="store_true",
                      help="measure what the guard needs, and print which of its decisions are right")
     how.add_argument("--reps", type=int, default=7, help="counted repetitions of each variant, at least 5 (7)")
@@ -52,7 +53,7 @@ def parser():
     profile = result.add_argument_group("hardware counters")
     profile.add_argument("--profile", metavar="ROW", help="profile the row's kernels with ncu, one run after another")
     profile.add_argument("--variant", default="native", metavar="V",
-                         help="which variant: native, flat, grid/host, ... (native)")
+                         help="which variant: native, flat, klap, grid/host, ... (native)")
     made = result.add_argument_group("from result files")
     made.add_argument("--table", metavar="FILE", help="print the tables again")
     made.add_argument("--markdown", action="store_true", help="print tables as Markdown")

@@ -10,11 +10,11 @@ import statistics
 
 from . import costs, report
 from .rows import BadInput
-from .variants import AT_BEST, BEST, FLAT, LIBRARY
+from .variants import AT_BEST, BEST, BY_HAND, FLAT, LIBRARY
 
 GRANULARITY_COLOURS = {"grid": "#0072B2", "multiblock": "#009E73", "block": "#E69F00", "warp": "#CC79A7",
                        "thread": "#F0E442", "none": "#BBBBBB"}
-NAMED_COLOURS = {FLAT: "#555555", LIBRARY: "#000000", BEST: "#D55E00"}
+NAMED_COLOURS = {FLAT: "#555555", LIBRARY: "#000000", BY_HAND: "#56B4E9", BEST: "#D55E00"}
 SPARE_COLOURS = ["#56B4E9", "#D55E00", "#999999"]
 PART_COLOURS = {"parents": "#E69F00", "consumers": "#0072B2", "rest": "#BBBBBB"}
 ROWS_A_LINE = 12

@@ -12,7 +12,7 @@ import tempfile
 
 from . import offered, process, statistics_file, table
 from .rows import BadInput
-from .variants import FLAT, LIBRARY, NATIVE
+from .variants import NATIVE, PLAIN
 
 SECONDS = 540
 TIME = "gpu__time_duration.sum"
@@ -147,6 +147,6 @@ def text_of(record):
                       shown(kernel["instructions"], 0), shown(kernel["dram_read_bytes"] / 1e6, 2),
                       shown(kernel["dram_written_bytes"] / 1e6, 2), shown(kernel["dram_gb_per_s"])])
     title = f"{record['row']}, {record['variant']}; two runs under ncu"
-    if record["variant"] not in (FLAT, LIBRARY):
+    if record["variant"] not in PLAIN:
         title += "; children that the device launches are not seen by ncu"
     return "\n\n".join([title, table.render(lines), *([record["note"]] if record["note"] else [])])

@@ -8,7 +8,7 @@ import statistics
 
 from . import table
 from .measure import variant
-from .variants import AT_BEST, BEST, FLAT, LIBRARY, NATIVE
+from .variants import AT_BEST, BEST, BY_HAND, FLAT, NATIVE, plain_order
 
 AGREE = 0.05  # two runs on the same device should differ by no more
 
@@ -30,7 +30,12 @@ def preloaded_names(content, usual_first=True):
 def plain_names(content):
     """Every variant in the file that does without dynamic parallelism."""
     found = {v["name"] for row in content["rows"] for v in row["variants"] if v["kind"] == "plain"} | {FLAT}
-    return sorted(found, key=lambda name: (name != FLAT, name != LIBRARY, name))
+    return sorted(found, key=plain_order)
+
+
+def compared_names(content):
+    """What a preloaded time is divided by: flat code, and the program aggregated by hand where there is one."""
+    return [name for name in plain_names(content) if name in (FLAT, BY_HAND)]
 
 
 def time_of(record, name):
@@ -112,15 +117,17 @@ def best_cell(record):
 def main_rows(content):
     names = plain_names(content) + preloaded_names(content)
     header = ["row", "launches", "native default", "best limit", "native best", *names]
-    header += ["faster than native best", "time / flat", "sites rewritten/left", "notes"]
+    header += ["faster than native best", *[f"time / {name}" for name in compared_names(content)]]
+    header += ["sites rewritten/left", "notes"]
     rows = [header]
     for record in content["rows"]:
         _, our_ms = ours(record, content)
         cells = [record["name"], str(record["description"].get("child_launches", "-")), default_cell(record),
                  best_cell(record), cell(record, BEST)]
         cells += [cell(record, name) for name in names]
-        cells += [ratio_text(divide(time_of(record, BEST), our_ms)),
-                  ratio_text(divide(our_ms, time_of(record, FLAT))), sites_cell(record, content)]
+        cells += [ratio_text(divide(time_of(record, BEST), our_ms))]
+        cells += [ratio_text(divide(our_ms, time_of(record, name))) for name in compared_names(content)]
+        cells += [sites_cell(record, content)]
         rows.append(cells + [f"cut short: {record['cut_short']}" if record["cut_short"] else ""])
     return rows
 
@@ -144,14 +151,15 @@ def mean_rows(content):
     """Geometric means of speed-ups over native best and of times against flat, per paper and over all."""
     names = preloaded_names(content)
     faster = plain_names(content) + names
+    compared = compared_names(content)
     rows = [["geometric mean (rows)", "preloaded: faster by", *[f"{name}: faster by" for name in faster],
-             "preloaded time / flat", *[f"{name} time / flat" for name in names]]]
+             *[f"preloaded time / {name}" for name in compared], *[f"{name} time / flat" for name in names]]]
     for paper in papers(content):
         records = [record for record in content["rows"] if paper in (None, record["paper"])]
         mine = {record["name"]: ours(record, content)[1] for record in records}
         cells = [paper or "all", mean_text([(time_of(r, BEST), mine[r["name"]]) for r in records])]
         cells += [mean_text([(time_of(r, BEST), time_of(r, name)) for r in records]) for name in faster]
-        cells += [mean_text([(mine[r["name"]], time_of(r, FLAT)) for r in records])]
+        cells += [mean_text([(mine[r["name"]], time_of(r, name)) for r in records]) for name in compared]
         cells += [mean_text([(time_of(r, name), time_of(r, FLAT)) for r in records]) for name in names]
         rows.append(cells)
     return [list(column) for column in zip(*rows)]  # one line per ratio, one column per paper

@@ -8,7 +8,7 @@ import os
 
 from . import report, table
 from .rows import BadInput
-from .variants import BEST, FLAT, LIBRARY
+from .variants import BEST, BY_HAND, FLAT, LIBRARY
 
 BEGIN = "<!-- measured: written by benchmarks/run --texts -->"
 END = "<!-- end of measured -->"
@@ -27,9 +27,9 @@ def distance(ms, floor_us):
 
 
 def program_table(records, content):
-    has_library = any(report.variant(record, LIBRARY) for record in records)
-    lines = [["row", "launches", "floor, us", "native best, ms", "flat", *(["library"] if has_library else []),
-              "preloaded", "flat / floor", "preloaded / floor"]]
+    others = [name for name in (LIBRARY, BY_HAND) if any(report.variant(record, name) for record in records)]
+    lines = [["row", "launches", "floor, us", "native best, ms", "flat", *others, "preloaded", "flat / floor",
+              "preloaded / floor"]]
     for record in records:
         about = record["description"]
         floor = about["bytes_to_move"] / FLOOR_BYTES_PER_US if about.get("bytes_to_move") else None
@@ -38,7 +38,7 @@ def program_table(records, content):
         if record["best_limit"]:
             best += f" (limit {record['best_limit']:,})"
         lines.append([record["name"], f"{about.get('child_launches', 0):,}", microseconds(floor), best,
-                      report.cell(record, FLAT), *([report.cell(record, LIBRARY)] if has_library else []),
+                      report.cell(record, FLAT), *[report.cell(record, other) for other in others],
                       report.cell(record, name), distance(report.time_of(record, FLAT), floor), distance(ms, floor)])
     return table.markdown(lines)
 

@@ -1,7 +1,7 @@
 """The ways in which a row is measured, and the process of each.
 
 A variant is a way to run the program: natively at CUDA's default pending-launch limit or at the best one, without
-dynamic parallelism, through a library, or preloaded with one granularity and launcher. A runner is a variant's warm
+dynamic parallelism, through a library, aggregated by hand, or preloaded with one granularity and launcher. A runner is a variant's warm
 process together with everything that was found out with it.
 """
 
@@ -19,6 +19,8 @@ SLOW_MS = 2000.0  # a repetition over this is not repeated often
 SLOW_REPS = 3
 UNPRIMED_MS = 100.0  # a repetition over this does not care whether the device was idle before
 NATIVE, BEST, FLAT, LIBRARY = "native", "native best", "flat", "library"
+BY_HAND = "klap"  # the program aggregated by hand, as in the KLAP paper
+PLAIN = (FLAT, LIBRARY, BY_HAND)  # in the order of their columns
 AT_BEST = " at best limit"
 READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP paper
 # The page that is generated from the table of settings lists every single optimisation with its default.
@@ -117,10 +119,15 @@ def is_wanted(name, patterns):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
+def plain_order(name):
+    """A key that sorts the variants without dynamic parallelism by their columns, those of other names last."""
+    return (PLAIN.index(name) if name in PLAIN else len(PLAIN), name)
+
+
 def planned(program, combinations, patterns, natively=True, usual=None):
     """The variants of a row that are known before its best limit is, the one to start first at the front."""
     has = offered.variants_of(program)
-    plain = sorted((name for name in has if name != "cdp"), key=lambda name: (name != FLAT, name != LIBRARY))
+    plain = sorted((name for name in has if name != "cdp"), key=plain_order)
     found = [Variant(name, "plain", ["--variant", name]) for name in plain]
     found += [preloaded(*pair) for pair in combinations]
     found += [ablated("grid", "host", key) for key in OPTIMISATIONS]

@@ -132,6 +132,16 @@ class TextsTest(WithPrograms):
             self.assertTrue(text.endswith(f"{texts.END}\nafter\n"))
             self.assertNotIn("old", text)
 
+    def test_column_of_the_program_aggregated_by_hand(self):
+        self.program(variants=["cdp", "flat", "klap"], klap={"ms": 1.25})
+        self.measure()
+        path = self.write("benchmarks/fake/README.md", self.README.format(texts.BEGIN, texts.END))
+        self.assertEqual(self.texts()[0], 0)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("| flat | klap | preloaded |", text)
+        self.assertIn("| 2.000 | 1.250 | 0.5000 | 2000x | 500x |", text)
+
     def test_missing_block(self):
         path = self.measured("# fake\n")
         code, _, err = self.texts()

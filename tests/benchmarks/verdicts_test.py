@@ -1,6 +1,7 @@
 """Tests of what benchmarks/run says of a result: right, wrong, hangs or failed, and which launch sites were left."""
 
 import os
+import re
 import sys
 import unittest
 
@@ -49,6 +50,29 @@ class VerdictTest(WithPrograms):
         code, text, _ = self.measure()
         self.assertEqual(code, 1)
         self.assertIn("library: failed (exit code 3: cannot be had here)", text)
+
+    def test_aggregated_by_hand(self):
+        self.program(variants=["cdp", "flat", "klap"], klap={"ms": 1.25})
+        self.program("other")
+        code, text, _ = self.measure()
+        header, _, *rows = [re.split(r" {2,}", line) for line in text[text.index("row "):].splitlines()[:4]]
+        fake, other = (dict(zip(header, row)) for row in rows)
+        self.assertEqual((code, header.index("klap")), (0, header.index("flat") + 1))
+        self.assertEqual((fake["klap"], fake["time / klap"], fake["time / flat"]), ("1.250", "0.40x", "0.25x"))
+        self.assertEqual((other["klap"], other["time / klap"], other["time / flat"]), ("-", "-", "0.25x"))
+        self.assertIn("klap: faster by", text)
+        self.assertRegex(text, r"preloaded time / klap +0\.40x \(1\)")
+
+    def test_no_column_for_what_no_program_has(self):
+        self.program()
+        _, text, _ = self.measure()
+        self.assertNotIn("klap", text)
+
+    def test_wrong_result_of_aggregation_by_hand(self):
+        self.program(variants=["cdp", "flat", "klap"], klap={"mistake": "cell 7"})
+        code, text, _ = self.measure()
+        self.assertEqual(code, 1)
+        self.assertIn("WRONG: fake: klap: wrong (cell 7)", text)
 
     def test_fallback_is_not_success(self):
         self.program(stats=dict(STATS, launches={"redirected": {}}))
