@@ -42,12 +42,14 @@ constexpr std::array kTable{
             "The launches of a warp, a block, a few blocks or the whole grid become one. auto takes the grid "
             "where it can, else the warp.",
             Hint::Launch},
-    Setting{Kind::User, "KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "auto",
-            "Who starts the aggregated child of a grid: the host behind the parent, or the last thread of "
-            "the parent. auto takes the host where it may, and the parent's own kernel where launches have few "
-            "children. fused is auto, but that kernel runs all children where it can. With host-readback the host waits for the parent and "
-            "reads back what it recorded; that blocks the launching thread and is only for comparison.",
-            Hint::Launch},
+    Setting{
+        Kind::User, "KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "auto",
+        "Who starts the aggregated child of a grid: the host behind the parent, or the last thread of "
+        "the parent. auto takes the host where it may, and the parent's own kernel where launches have few "
+        "children. fused is auto, but that kernel runs all children where it can. With host-readback the "
+        "host waits for the parent and "
+        "reads back what it recorded; that blocks the launching thread and is only for comparison.",
+        Hint::Launch},
     Setting{
         Kind::User, "KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "auto",
         "Which launches of a block's threads into its NULL stream may overlap. stream: those whose children "
