@@ -14,7 +14,7 @@ namespace klap::runtime {
 
 namespace {
 
-// What was measured, with some distance to what was slower.
+// These were measured, with some distance to numbers that were slower.
 constexpr uint64_t kMostChildren = 1024, kMostThreads = uint64_t{1} << 15;
 
 std::vector<size_t> all_queues(const jit::Variant& variant) {

@@ -1,19 +1,22 @@
 #include "runtime/parents/queue_look.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <utility>
 
 #include "runtime/driver.h"
 #include "runtime/parents/parent_kernel.h"
 #include "runtime/queues/block_pool.h"
+#include "runtime/queues/host_page.h"
 #include "support/boundary.h"
 
 namespace klap::runtime {
 
 namespace {
 
-// Places that are not in use. A program may load and unload modules again and again.
+// Places that are not in use. A program may load and unload modules again and again. To map a page takes more
+// than a hundred microseconds, so small places share one.
 class LookPlaces {
  public:
   static LookPlaces& instance() {
@@ -21,19 +24,20 @@ class LookPlaces {
     return *places;
   }
 
-  CUresult take(uint64_t context_id, std::optional<QueueLook::Place>& place) {
+  CUresult take(uint64_t context_id, size_t size, std::optional<QueueLook::Place>& place) {
+    QueueLook::Place made{.context_id = context_id, .bytes = nullptr, .size = size, .done = nullptr};
     {
       const std::lock_guard lock(mutex_);
-      const auto found = std::ranges::find(unused_, context_id, &QueueLook::Place::context_id);
+      const auto found = std::ranges::find_if(unused_, [&](const QueueLook::Place& each) {
+        return each.context_id == context_id && each.size == size;
+      });
       if (found != unused_.end()) {
         place = *found;
         unused_.erase(found);
         return CUDA_SUCCESS;
       }
+      if (const CUresult result = cut(made); result != CUDA_SUCCESS) return result;
     }
-    QueueLook::Place made{.context_id = context_id, .page = {}, .done = nullptr};
-    const CUresult result = map_host_page(made.page);
-    if (result != CUDA_SUCCESS) return result;
     made.done = new_event();
     if (made.done == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     place = made;
@@ -45,8 +49,28 @@ class LookPlaces {
   }
 
  private:
+  // A page, of which so much is taken.
+  struct Page {
+    volatile unsigned char* bytes = nullptr;
+    size_t taken = 0;
+  };
+
+  // The caller holds the mutex.
+  CUresult cut(QueueLook::Place& place) {
+    Page& page = pages_[place.context_id];
+    if (page.bytes == nullptr || page.taken + place.size > host_page_bytes()) {
+      HostPage mapped;
+      if (const CUresult result = map_host_page(mapped); result != CUDA_SUCCESS) return result;
+      page = {reinterpret_cast<volatile unsigned char*>(mapped.words), 0};
+    }
+    place.bytes = page.bytes + page.taken;
+    page.taken += place.size;
+    return CUDA_SUCCESS;
+  }
+
   std::mutex mutex_;
   std::vector<QueueLook::Place> unused_;
+  std::map<uint64_t, Page> pages_;  // by context: the last one
 };
 
 }  // namespace
@@ -69,8 +93,7 @@ QueueLook::~QueueLook() {
 }
 
 unsigned char* QueueLook::copy_of(size_t queue) const {
-  auto* const bytes = reinterpret_cast<volatile unsigned char*>(place_->page.words);
-  return const_cast<unsigned char*>(bytes) + queue * bytes_of_each_;
+  return const_cast<unsigned char*>(place_->bytes) + queue * bytes_of_each_;
 }
 
 std::optional<std::vector<QueueLook::Copy>> QueueLook::collect() {
@@ -96,7 +119,7 @@ CUresult QueueLook::move_to(uint64_t context_id) {
   place_.reset();
   heads_.clear();
   launches_elsewhere_ = 0;
-  return LookPlaces::instance().take(context_id, place_);
+  return LookPlaces::instance().take(context_id, queues_.size() * bytes_of_each_, place_);
 }
 
 CUresult QueueLook::enqueue(const jit::Variant& variant, const LaunchContext& launch) {

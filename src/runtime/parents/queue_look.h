@@ -21,7 +21,7 @@ namespace klap::runtime {
 
 class QueueLook {
  public:
-  // Copies of the queues with these numbers have so many bytes together, a page at most.
+  // Copies of the queues with these numbers have so many bytes together: a page at most.
   QueueLook(std::vector<size_t> queues, size_t bytes);
   ~QueueLook();
   QueueLook(const QueueLook&) = delete;
@@ -43,10 +43,11 @@ class QueueLook {
   // The copies of a look that is under way, in the order of the queues; nothing if it is not done, or failed.
   std::optional<std::vector<Copy>> collect();
 
-  // A page for copies, and the event behind them, in one CUDA context.
+  // Pinned memory for copies, and the event behind them, in one CUDA context.
   struct Place {
     uint64_t context_id = 0;
-    HostPage page;
+    volatile unsigned char* bytes = nullptr;
+    size_t size = 0;
     CUevent done = nullptr;
   };
 
