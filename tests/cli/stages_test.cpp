@@ -94,7 +94,7 @@ TEST_F(Stages, KernelIsMatchedByEitherNameAndForVariantsToo) {
 }
 
 TEST_F(Stages, SpliceIsTheChildsBodyAndPartOfTheConsumer) {
-  const json splice = results("splice", {"--granularity", "grid"}),
+  const json splice = results("splice", {"--granularity", "grid", "--launcher", "host"}),
              kernels = results("aggregate", {"--granularity", "grid", "--kernel", "_Z5childPii"});
   ASSERT_EQ(splice.size(), 1);
   ASSERT_EQ(kernels.size(), 1);

@@ -134,13 +134,31 @@ TEST(Failure, WhereSizesCannotBeCopiedTheVariantRuns) {
   }
 }
 
+// The last launches are one kernel where looks find that there are no children.
+TEST(Failure, ChildrenThatCannotBeCountedHaveAConsumer) {
+  Options options = with("FAKE_CUDA_MEMORY", "8388608");
+  options.environment.insert({{"KLAP_GUARD", "off"}, {"KLAP_LOG", "info"}});
+  EXPECT_THAT(roles(run_program("launching", {"memory"}, options)), testing::EndsWith("CVCVVV"));
+  for (const char* const failing :
+       {"cuMemcpyDtoHAsync_v2=700", "cuMemHostRegister_v2=1", "cuEventRecord=2"}) {
+    options.environment["FAKE_CUDA_FAIL"] = failing;
+    const Outcome run = run_program("launching", {"memory"}, options);
+    EXPECT_EQ(0, run.status) << run.error;
+    EXPECT_THAT(roles(run), testing::EndsWith("CVCVCVC")) << failing;
+    const std::string said = "children are not counted";
+    EXPECT_NE(run.error.find(said), std::string::npos) << failing << run.error;
+    EXPECT_EQ(run.error.find(said), run.error.rfind(said)) << failing << ": it is said once";
+  }
+}
+
 // Natively it has all memory, so it has it here, and its launches are still rewritten.
 TEST(Failure, MemoryIsTheProgramsFirst) {
   Options little = with("FAKE_CUDA_MEMORY", "8388608");
   const Outcome guarded = run_program("launching", {"memory"}, little);
   EXPECT_EQ(0, guarded.status) << guarded.error;
   EXPECT_THAT(guarded.complaints(), testing::IsEmpty());
-  little.environment["KLAP_GUARD"] = "off";  // so that the originals are not tried
+  little.environment["KLAP_GUARD"] = "off";      // so that the originals are not tried
+  little.environment["KLAP_LAUNCHER"] = "host";  // so that few children have a consumer, too
   const Outcome run = run_program("launching", {"memory"}, little);
   EXPECT_EQ(0, run.status) << run.error;
   EXPECT_THAT(run.complaints(), testing::IsEmpty());
@@ -162,11 +180,12 @@ TEST(Failure, KernelsAreLoadedWithTheirModule) {
   };
   const Options lazy = with("FAKE_CUDA_LAZY", "1");
   // What the program asks for first, once it has loaded the image.
-  // Parents and consumers of two variants: children run thread by thread, or in blocks.
-  EXPECT_EQ(4, variants_loaded_before(run_program("launching", {"module_options"}, lazy), "cuLaunchKernel"));
+  // Parents and consumers of two variants, and a parent without: children run thread by thread, in blocks, or
+  // in the parent's own kernel.
+  EXPECT_EQ(5, variants_loaded_before(run_program("launching", {"module_options"}, lazy), "cuLaunchKernel"));
   const Outcome run = run_program("launching", {"launch"}, lazy);
-  EXPECT_EQ(4, variants_loaded_before(run, "cuLaunchKernel"));
-  EXPECT_EQ(4, variants_loaded_before(run, "cuMemAlloc_v2")) << "not only when a launch is prepared";
+  EXPECT_EQ(5, variants_loaded_before(run, "cuLaunchKernel"));
+  EXPECT_EQ(5, variants_loaded_before(run, "cuMemAlloc_v2")) << "not only when a launch is prepared";
 }
 
 }  // namespace

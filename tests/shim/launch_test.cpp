@@ -103,9 +103,9 @@ TEST(Launch, SettingsAreMirrored) {
   EXPECT_EQ(0, run.status) << run.error;
   for (const char* function : {"cuKernelSetAttribute", "cuFuncSetAttribute"}) {
     const auto set = run.called(function);
-    ASSERT_EQ(3u, set.size()) << "the variants run children thread by thread, and in blocks";
+    ASSERT_EQ(4u, set.size()) << "children run thread by thread, in blocks, or in the parent's own kernel";
     EXPECT_EQ("parent", set[0]["kernel"]);
-    for (const size_t variant : {1, 2}) {
+    for (const size_t variant : {1, 2, 3}) {
       EXPECT_NE("parent", set[variant]["kernel"]);
       EXPECT_EQ(set[0]["value"], set[variant]["value"]);
     }

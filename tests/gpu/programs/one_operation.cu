@@ -2,14 +2,18 @@
 // others enqueue copies, fills, kernels, events and callbacks in the same stream, or in the legacy stream
 // beside it. A parent counts itself, and its children count themselves: whoever comes between would see more
 // of the one than of the other.
+//
+// Arguments: launches in each part, 3,000 by default, and threads beside the launching one, where there may
+// be several.
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "program.h"
 
 constexpr int kChildren = 8;
-constexpr int kLaunches = 3000;
+int launches = 3000, threads_beside = 0;
 
 struct Counts {
   int parents, children;
@@ -35,11 +39,12 @@ struct Shared {
   Counts* counts;
   int* seen_torn;  // on the device
   std::atomic<int> torn{0};
+  std::atomic<long long> looks{0};
   std::atomic<bool> is_over{false};
 };
 
 void launch_parents(Shared& shared) {
-  for (int i = 0; i < kLaunches; ++i) {
+  for (int i = 0; i < launches; ++i) {
     parent<<<1, 64, 0, shared.stream>>>(shared.counts);
     // The host runs ahead of the device, but not by more than its queue takes.
     if (i % 256 == 255) gpu::check(cudaStreamSynchronize(shared.stream), "cudaStreamSynchronize");
@@ -96,6 +101,7 @@ void record_event(Shared& shared, cudaStream_t stream, Counts* host) {
 
 void run(gpu::Report& report, const char* what, cudaStream_t launches_in, cudaStream_t others_in,
          Enqueue enqueue, int others) {
+  if (others > 1 && threads_beside != 0) others = threads_beside;
   gpu::Buffer<Counts> counts(1);
   gpu::Buffer<int> torn(1);
   gpu::wait("clearing");
@@ -107,6 +113,7 @@ void run(gpu::Report& report, const char* what, cudaStream_t launches_in, cudaSt
       gpu::check(cudaMallocHost(&host, sizeof *host), "cudaMallocHost");
       while (!shared.is_over) {
         enqueue(shared, others_in, host);
+        ++shared.looks;
         // The driver's lock goes to whoever asks first. Seven threads that ask all the time were seen to keep
         // the launching thread from it for seconds, with the library and without.
         std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -119,12 +126,17 @@ void run(gpu::Report& report, const char* what, cudaStream_t launches_in, cudaSt
   for (std::thread& thread : threads) thread.join();
   gpu::wait(what);
   const int seen = shared.torn + torn.to_host()[0];
+  if (launches > 3000)
+    std::printf("%s: %d launches, %d threads beside, %lld looks\n", what, launches, others,
+                shared.looks.load());
   report.expect(seen == 0, "%s: %d torn views", what, seen);
   report.expect(is_whole(counts.to_host()[0]), "%s: torn at the end", what);
 }
 
-int main() {
+int main(int argc, char** argv) {
   gpu::Report report("one_operation");
+  if (argc > 1) launches = std::atoi(argv[1]);
+  if (argc > 2) threads_beside = std::atoi(argv[2]);
   cudaStream_t alone = nullptr, blocking = nullptr;
   gpu::check(cudaStreamCreateWithFlags(&alone, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   gpu::check(cudaStreamCreate(&blocking), "cudaStreamCreate");
