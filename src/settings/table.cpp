@@ -28,7 +28,7 @@ constexpr std::array kSwitchOrAuto{"auto"sv, "on"sv, "off"sv};
 constexpr std::array kSwitchOrAll{"on"sv, "off"sv, "all"sv};
 constexpr std::array kUnrolls{"auto"sv, "off"sv, "2"sv, "4"sv, "8"sv};
 constexpr std::array kParts{"auto"sv, "32"sv, "64"sv, "128"sv, "256"sv, "512"sv, "1024"sv};
-constexpr std::array kMemories{"off"sv, "warp"sv};
+constexpr std::array kMemories{"off"sv, "warp"sv, "chunks"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv, "reassociate"sv, "all"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
@@ -80,10 +80,12 @@ constexpr std::array kTable{
         "links write before their launch. reassociate: floating-point numbers may be added in another "
         "order, which changes the last bits of their sum. all: both.",
         Hint::Launch},
-    Setting{Kind::User, "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice,
-            kMemories, "off",
-            "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation. "
-            "Only for programs that free such memory in the module that allocated it."},
+    Setting{
+        Kind::User, "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice,
+        kMemories, "off",
+        "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation (warp), "
+        "or a piece of a larger one that several multiprocessors share (chunks). Only for programs that free "
+        "such memory in the module that allocated it."},
     Setting{Kind::User,
             "KLAP_POOL_BYTES",
             "pool_bytes",

@@ -344,7 +344,7 @@ Device::~Device() = default;
 Device::Counts Device::counts() const {
   klap_emulator_counters counters{};
   if (is_emulated()) driver_->emulator_counts(&counters);
-  return {counters.heap_allocations, counters.device_launches, counters.over_limit};
+  return {counters.heap_allocations, counters.heap_kept, counters.device_launches, counters.over_limit};
 }
 
 bool Device::is_emulated() const { return driver_->emulator_reset != nullptr; }

@@ -34,6 +34,7 @@ class Device {
   // Counts of the kernels' operations so far; nothing on a GPU.
   struct Counts {
     uint64_t heap_allocations = 0;
+    uint64_t heap_kept = 0;         // bytes that were not freed
     uint64_t device_launches = 0;   // that were made
     uint64_t launches_refused = 0;  // because too many were pending
   };

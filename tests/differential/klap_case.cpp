@@ -64,6 +64,7 @@ bool run_and_print(Device& device, const Case& c, uint64_t seed) {
                                {"detail", result.detail},
                                {"emulated", device.is_emulated()},
                                {"heap_allocations", after.heap_allocations - before.heap_allocations},
+                               {"heap_kept", after.heap_kept - before.heap_kept},
                                {"device_launches", after.device_launches - before.device_launches},
                                {"launches_refused", after.launches_refused - before.launches_refused},
                                {"ms", took.count()}};

@@ -95,8 +95,8 @@ std::vector<Line> lines_of(const std::string& out) {
     const auto j = nlohmann::json::parse(text, nullptr, false);
     if (!j.is_object() || !j.contains("case")) continue;
     lines.push_back({j.at("case"), j.at("result"), j.at("detail"), j.at("seed"),
-                     j.value("heap_allocations", uint64_t{0}), j.value("device_launches", uint64_t{0}),
-                     j.value("launches_refused", uint64_t{0})});
+                     j.value("heap_allocations", uint64_t{0}), j.value("heap_kept", uint64_t{0}),
+                     j.value("device_launches", uint64_t{0}), j.value("launches_refused", uint64_t{0})});
   }
   return lines;
 }

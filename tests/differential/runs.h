@@ -44,8 +44,9 @@ struct Work {
 struct Line {
   std::string name, result, detail;
   uint64_t seed = 0;
-  // On an emulated device, by kernels; launches that were refused because too many were pending.
-  uint64_t heap_allocations = 0, device_launches = 0, launches_refused = 0;
+  // On an emulated device, by kernels; bytes that were not freed; launches that were refused because too many
+  // were pending.
+  uint64_t heap_allocations = 0, heap_kept = 0, device_launches = 0, launches_refused = 0;
 };
 
 struct Report {

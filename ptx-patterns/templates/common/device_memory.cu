@@ -20,7 +20,10 @@
 // there.
 //
 // The functions named __klap_native_* are the device's own. The module's calls become calls of the others.
-// Constants: KLAP_RUNTIME where the module calls cudaMalloc or cudaFree.
+// With KLAP_CHUNKS groups and single lanes that ask for little get pieces of chunks (memory_chunks.h). Their
+// headers tell where in a chunk they are. All else is as described above, and for what a chunk has no room.
+//
+// Constants: KLAP_RUNTIME where the module calls cudaMalloc or cudaFree. KLAP_CHUNKS.
 struct alignas(16) KlapPiece {
   KlapPiece* allocation;      // its first piece
   unsigned long long in_use;  // of a first piece: how many pieces are not freed yet, and where they are from
@@ -97,6 +100,10 @@ static __device__ __forceinline__ void* alone(void* allocation, KlapBytes from) 
   return begin_piece(piece, piece);
 }
 
+#ifdef KLAP_CHUNKS
+#include "common/memory_chunks.h"
+#endif
+
 // A piece of the allocation that the active lanes share. Null if this lane shares nothing or there is no room
 // for all.
 static __device__ __noinline__ void* take_together(KlapBytes bytes) {
@@ -104,11 +111,19 @@ static __device__ __noinline__ void* take_together(KlapBytes bytes) {
   __syncwarp(active);
   const bool shares = bytes != 0 && bytes <= kLargestShared;
   const unsigned int group = __ballot_sync(active, shares);
+#ifdef KLAP_CHUNKS
+  if (!shares) return nullptr;
+#else
   if (!shares || (group & (group - 1)) == 0) return nullptr;
+#endif
   const unsigned int lane = lane_number(), leader = __ffs(group) - 1;
   const KlapBytes room = sizeof(KlapPiece) + (bytes + 15) / 16 * 16;
   const KlapBytes before = sum_below(group, lane, room);
   const KlapBytes all = __shfl_sync(group, before + room, 31u - __clz(group));
+#ifdef KLAP_CHUNKS
+  if (void* const piece = take_from_chunk(group, lane == leader, leader, before, room, all)) return piece;
+  if ((group & (group - 1)) == 0) return nullptr;
+#endif
   KlapBytes first = 0;
   if (lane == leader) {
     first = reinterpret_cast<KlapBytes>(__klap_native_malloc(all));
@@ -121,6 +136,14 @@ static __device__ __noinline__ void* take_together(KlapBytes bytes) {
   return begin_piece(reinterpret_cast<KlapPiece*>(first + before), reinterpret_cast<KlapPiece*>(first));
 }
 
+#ifdef KLAP_CHUNKS
+// Null if there is no memory anywhere.
+static __device__ __forceinline__ void* take_alone(KlapBytes bytes) {
+  void* const allocation = __klap_native_malloc(bytes + sizeof(KlapPiece));
+  return allocation == nullptr ? take_from_any_chunk(bytes) : alone(allocation, 0);
+}
+#endif
+
 extern "C" __device__ void* __klap_malloc(KlapBytes bytes) {
   if (void* const piece = take_together(bytes)) return piece;
   if (bytes > kLargestShared) return nullptr;
@@ -129,8 +152,12 @@ extern "C" __device__ void* __klap_malloc(KlapBytes bytes) {
     if (nothing == nullptr) return nullptr;
     __klap_native_free(nothing);
   }
+#ifdef KLAP_CHUNKS
+  return take_alone(bytes);
+#else
   void* const allocation = __klap_native_malloc(bytes + sizeof(KlapPiece));
   return allocation == nullptr ? nullptr : alone(allocation, 0);
+#endif
 }
 
 #ifdef KLAP_RUNTIME
@@ -146,6 +173,12 @@ extern "C" __device__ unsigned int __klap_runtime_malloc(void** memory, KlapByte
     if (error != 0 || *memory == nullptr) return error;
     __klap_native_runtime_free(*memory);
   }
+#ifdef KLAP_CHUNKS
+  if (void* const piece = take_alone(bytes)) {
+    *memory = piece;
+    return 0;
+  }
+#endif
   const unsigned int error = __klap_native_runtime_malloc(memory, bytes + sizeof(KlapPiece));
   if (error == 0 && *memory != nullptr) *memory = alone(*memory, kFromRuntime);
   return error;
@@ -160,6 +193,12 @@ static __device__ __forceinline__ unsigned int give_back(void* memory) {
   fence();
   KlapPiece* const piece = static_cast<KlapPiece*>(memory) - 1;
   KlapPiece* const allocation = take_out(&piece->allocation);
+#ifdef KLAP_CHUNKS
+  if (is_of_chunk(allocation)) {
+    give_back_to_chunk(piece, allocation);
+    return 0;
+  }
+#endif
   const KlapBytes in_use = add(&allocation->in_use, ~0ull);
 #ifdef KLAP_RUNTIME
   if (in_use == kFromRuntime + 1) return __klap_native_runtime_free(allocation);

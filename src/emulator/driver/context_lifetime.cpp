@@ -29,6 +29,7 @@ void add_counts(Totals& totals, const CUctx_st& context) {
   totals.launches.host_launches += counts.host_launches;
   totals.steps += context.machine->executor().steps();
   totals.heap_allocations += context.machine->heap_allocations();
+  totals.heap_kept += context.machine->heap_used();
 }
 
 }  // namespace

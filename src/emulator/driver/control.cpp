@@ -28,7 +28,8 @@ KLAP_CONTROL int klap_emulator_counts(klap_emulator_counters* counters) {
                  all.launches.over_limit,
                  all.launches.host_launches,
                  all.steps,
-                 all.heap_allocations};
+                 all.heap_allocations,
+                 all.heap_kept};
   });
 }
 

@@ -15,6 +15,7 @@ struct klap_emulator_counters {
   uint64_t host_launches;
   uint64_t steps;             // instructions, counted once for each thread
   uint64_t heap_allocations;  // by malloc and cudaMalloc in kernels
+  uint64_t heap_kept;         // bytes of these that contexts had not freed at their end, or have not now
 };
 
 // Contexts made from now on get the settings of the environment, changed by `settings`: "SEED=3

@@ -32,7 +32,7 @@ struct PrimaryContext {
 struct Totals {
   DeviceLaunchCounts launches;
   uint64_t steps = 0;
-  uint64_t heap_allocations = 0;
+  uint64_t heap_allocations = 0, heap_kept = 0;
 };
 
 class Process {

@@ -371,6 +371,7 @@ uint32_t Machine::pending_limit() const { return state_->options.pending_launche
 void Machine::set_heap_bytes(uint64_t bytes) { state_->heap.resize(bytes); }
 uint64_t Machine::heap_bytes() const { return state_->heap.bytes(); }
 uint64_t Machine::heap_allocations() const { return state_->heap.allocations(); }
+uint64_t Machine::heap_used() const { return state_->heap.used(); }
 
 void Machine::set_dynamic_shared_limit(const Function& kernel, uint32_t bytes) {
   state_->dynamic_limits[&kernel] = bytes;

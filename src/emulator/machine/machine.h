@@ -85,6 +85,7 @@ class Machine {
   void set_heap_bytes(uint64_t bytes);
   [[nodiscard]] uint64_t heap_bytes() const;
   [[nodiscard]] uint64_t heap_allocations() const;  // made since the beginning, freed or not
+  [[nodiscard]] uint64_t heap_used() const;         // bytes, with a header for each allocation
   // Dynamic shared memory that launches of the kernel may ask for, from the host and from the device
   // (cuFuncSetAttribute). 48 KB less its static shared memory unless told.
   void set_dynamic_shared_limit(const Function& kernel, uint32_t bytes);

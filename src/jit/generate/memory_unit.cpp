@@ -38,7 +38,7 @@ std::string device_memory_unit(const DeviceMemory& memory) {
       {"__klap_native_free", std::string(kHeapFunctions[1])},
       {"__klap_native_runtime_malloc", std::string(kRuntimeHeapFunctions[0])},
       {"__klap_native_runtime_free", std::string(kRuntimeHeapFunctions[1])}};
-  const auto unit = device_memory_template(memory.has_runtime);
+  const auto unit = device_memory_template(memory.has_runtime, memory.in_chunks);
   return transform::with_functions(unit->source, names, unit->name);
 }
 

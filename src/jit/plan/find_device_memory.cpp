@@ -18,9 +18,9 @@ namespace {
 using analysis::kHeapFunctions;
 using analysis::kRuntimeHeapFunctions;
 
-bool is_asked(const Request& request) {
+bool is_set_to(const Request& request, std::string_view value) {
   const auto given = heap_setting(request);
-  return given && given->text == "warp";
+  return given && given->text == value;
 }
 
 // The first of the functions that machine code may refer to: its name stands whole in it, at the end of
@@ -51,6 +51,7 @@ class Finder {
     if (out_.rejection.empty()) out_.rejection = check_options();
     Hasher hasher;
     for (const size_t u : out_.units) hasher.add(program_.units[u].ptx);
+    out_.in_chunks = is_set_to(request_, "chunks");
     out_.tag = hasher.hex().substr(0, 8);
     return std::move(out_);
   }
@@ -108,7 +109,8 @@ class Finder {
 }  // namespace
 
 DeviceMemory find_device_memory(const Program& program, const Request& request, Plan& plan) {
-  return is_asked(request) ? Finder(program, request, plan).find() : DeviceMemory();
+  const bool is_asked = is_set_to(request, "warp") || is_set_to(request, "chunks");
+  return is_asked ? Finder(program, request, plan).find() : DeviceMemory();
 }
 
 void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool is_built) {
@@ -125,9 +127,9 @@ void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool
   std::vector<std::string> units;
   for (const size_t u : memory.units) units.push_back(plan.units[u]->unit().name);
   remark.notes.push_back(fmt::format(
-      "the module's device memory is aggregated by warp, in the program's own kernels, too: units assembled "
+      "the module's device memory is aggregated {}, in the program's own kernels, too: units assembled "
       "anew for it: {}",
-      fmt::join(units, ", ")));
+      memory.in_chunks ? "in chunks" : "by warp", fmt::join(units, ", ")));
 }
 
 }  // namespace klap::jit

@@ -1,4 +1,4 @@
-// The device memory of a whole module, aggregated by warp (the setting aggregate_malloc).
+// The device memory of a whole module, aggregated by warp or in chunks (the setting aggregate_malloc).
 //
 // All units' malloc, free, cudaMalloc and cudaFree become those of templates/common/device_memory.cu, in the
 // program's own kernels as in their variants: a piece may be freed anywhere. Every unit that mentions them is

@@ -10,6 +10,7 @@ namespace klap::jit {
 struct DeviceMemory {
   std::set<size_t> units;    // that mention the functions
   bool has_runtime = false;  // cudaMalloc or cudaFree among them
+  bool in_chunks = false;    // not by warp alone
   std::string tag;           // of the module, in the names of its functions
   std::string rejection;     // why it is not done; empty if it is
 
