@@ -182,21 +182,26 @@ class LaunchEffects : public Effects {
     expect_threshold(config(parent + "child = \"other*\"\nthreshold = 4\n"), ", children without threads ");
   }
   // What explain says of a program whose kernel takes memory.
-  void expect_aggregated_memory(const std::string& setting, bool expected) {
+  void expect_aggregated_memory(const std::string& setting, const std::string& expected) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-device-malloc.golden");
     const std::string file = write("taking.ptx", golden.substr(golden.find(".version")));
     const std::string text = klap_ptx({"explain", file}, {setting}).out;
     EXPECT_THAT(text, HasSubstr("1 rewritten")) << setting;
-    EXPECT_EQ(expected, text.find("device memory is aggregated by warp") != std::string::npos) << text;
+    const std::string how = "device memory is aggregated ";
+    const size_t at = text.find(how);
+    const size_t begin = at == std::string::npos ? text.size() : at + how.size();
+    EXPECT_EQ(expected, text.substr(begin, text.find(',', begin) - begin)) << text;
   }
   void aggregate_malloc() {
-    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=warp", true);
-    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=off", false);
-    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=", false);
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=warp", "by warp");
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=chunks", "in chunks");
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=off", "");
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=", "");
   }
   void default_aggregate_malloc() {
-    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"warp\"\n"), true);
-    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"off\"\n"), false);
+    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"warp\"\n"), "by warp");
+    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"chunks\"\n"), "in chunks");
+    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"off\"\n"), "");
   }
   // The launch that became of a chain's.
   Outcome run_chain(const std::string& setting, const std::string& kernel = "_Z5chainPii") {

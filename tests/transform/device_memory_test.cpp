@@ -18,10 +18,12 @@ std::string names_in(const std::string& cubin) {
   return names;
 }
 
-TEST(DeviceMemoryOfAProgram, IsLinkedWithAllItsKernels) {
+class DeviceMemoryOfAProgram : public testing::TestWithParam<const char*> {};
+
+TEST_P(DeviceMemoryOfAProgram, IsLinkedWithAllItsKernels) {
   Request request;
   request.sm = 90;
-  request.setting = test::given({{"aggregate_malloc", "warp"}}, "environment");
+  request.setting = test::given({{"aggregate_malloc", GetParam()}}, "environment");
   std::map<std::string, std::string> stages;
   request.dump = [&](const Stage& stage) { stages[stage.file] = stage.bytes; };
   size_t rewritten = 0;
@@ -31,7 +33,7 @@ TEST(DeviceMemoryOfAProgram, IsLinkedWithAllItsKernels) {
     if (module.cubin.empty()) continue;
     ++rewritten;
     EXPECT_THAT(module.remarks.at(0).notes,
-                testing::Contains(testing::HasSubstr("the module's device memory is aggregated by warp")));
+                testing::Contains(testing::HasSubstr("the module's device memory is aggregated ")));
     const std::string names = names_in(module.cubin);
     for (const char* kernel : {"take_for_fill", "free_third", "rounds", "free_by_pointer", "check_and_free"})
       EXPECT_THAT(names, testing::ContainsRegex(std::string("nv.constant0.[^\n]*") + kernel));
@@ -41,6 +43,8 @@ TEST(DeviceMemoryOfAProgram, IsLinkedWithAllItsKernels) {
   }
   EXPECT_EQ(1U, rewritten);
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, DeviceMemoryOfAProgram, testing::Values("warp", "chunks"));
 
 }  // namespace
 }  // namespace klap::jit

@@ -139,8 +139,13 @@ static __device__ __noinline__ void* take_together(KlapBytes bytes) {
 #ifdef KLAP_CHUNKS
 // Null if there is no memory anywhere.
 static __device__ __forceinline__ void* take_alone(KlapBytes bytes) {
-  void* const allocation = __klap_native_malloc(bytes + sizeof(KlapPiece));
-  return allocation == nullptr ? take_from_any_chunk(bytes) : alone(allocation, 0);
+#pragma unroll 1
+  for (int i = 0; i < 2; ++i) {
+    void* const allocation = __klap_native_malloc(bytes + sizeof(KlapPiece));
+    if (allocation != nullptr) return alone(allocation, 0);
+    if (void* const piece = take_from_any_chunk(bytes)) return piece;
+  }
+  return nullptr;
 }
 #endif
 

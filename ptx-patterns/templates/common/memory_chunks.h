@@ -30,7 +30,8 @@
 // chunk is no longer the one of its piece, and to close an open chunk is always right.
 //
 // **A full heap.** No lane is refused while there is room in any open chunk: who gets nothing from the device
-// looks through all slots. Where the device has no room for a chunk, the next one to be tried is a small one.
+// looks through all slots. It tries both twice, because a chunk may be freed in between. Where the device has
+// no room for a chunk, the next one to be tried is a small one.
 #ifndef KLAP_MEMORY_CHUNKS_H
 #define KLAP_MEMORY_CHUNKS_H
 
@@ -42,6 +43,7 @@ enum : unsigned int {
   kShortestPause = 32,   // nanoseconds
   kLongestPause = 1024,  // nanoseconds
   kMostPauses = 256,     // for about a quarter of a millisecond
+  kMostLastPauses = kMostPauses << 8,
 };
 
 enum : KlapBytes {
@@ -132,16 +134,17 @@ static __device__ __forceinline__ KlapBytes open_chunk(KlapBytes* slot, KlapByte
   return opened;
 }
 
-// Takes units from a slot. Returns its word before, which tells where they are; 0 if there is no room.
+// Takes units from a slot. Returns its word before, which tells where they are; 0 if there is no room. Who
+// may not open a chunk has nowhere else to go, so it sees the newest word and waits longer.
 static __device__ __noinline__ KlapBytes take_units(KlapBytes* slot, KlapBytes units, bool may_open) {
   unsigned int pause = kShortestPause, pauses = 0;
-  KlapBytes word = load_relaxed(slot);
+  KlapBytes word = may_open ? load_relaxed(slot) : swap_word(slot, 0, 0);
   while (true) {
     const KlapBytes next = next_size_of(word);
     const bool fits = has_room(word, units), is_opening = (word & kIsOpening) != 0;
     const bool is_large = may_open && units > chunk_units(next) / 4;
     if (!fits && !is_large && is_opening) {
-      if (pauses++ == kMostPauses) return 0;
+      if (pauses++ == (may_open ? kMostPauses : kMostLastPauses)) return 0;
       __nanosleep(pause);
       if (pause < kLongestPause) pause *= 2;
       word = load_relaxed(slot);
@@ -215,9 +218,12 @@ static __device__ __forceinline__ void give_back_to_chunk(KlapPiece* piece, Klap
   const KlapBytes freed = count_units(chunk, header / kUnits & kTaken);
   // Behind this the chunk may be gone, but its slot is not.
   KlapBytes* const slot = chunk_slots + header / kSlot;
-  const KlapBytes word = load_relaxed(slot);
-  if (chunk_of(word) != chunk || taken_of(word) != freed + 1) return;
-  if (swap_word(slot, word, without_chunk(word, size_of(word))) == word) close_chunk(word);
+  KlapBytes word = load_relaxed(slot);
+  while (chunk_of(word) == chunk && taken_of(word) == freed + 1) {
+    const KlapBytes before = swap_word(slot, word, without_chunk(word, size_of(word)));
+    if (before == word) return close_chunk(word);
+    word = before;  // the next chunk's size may have changed, or somebody is opening it
+  }
 }
 
 #endif

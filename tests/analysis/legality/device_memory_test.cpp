@@ -109,15 +109,32 @@ TEST(DeviceMemory, IsLinkedForEveryTarget) {
     how.sm = sm;
     EXPECT_EQ(kDone + std::string("taking"), built(program_of({unit("taking", taking(), false)}), how).note())
         << sm;
+    how = request("chunks");
+    how.sm = sm;
+    EXPECT_EQ(replaced(kDone + std::string("taking"), "by warp", "in chunks"),
+              built(program_of({unit("taking", taking(), false)}), how).note())
+        << sm;
   }
+}
+
+// The slots are variables of the unit that has the functions, and of no other one.
+TEST(DeviceMemory, HasSlotsWhereItIsCutFromChunks) {
+  // No other test has this program, so it is not in the cache of this process.
+  const jit::Program program =
+      program_of({unit("taking", taking()), unit("other", freeing("free", "other"))});
+  EXPECT_THAT(built(program).stages.at("memory.klap.ptx"), testing::Not(testing::HasSubstr("chunk_slots")));
+  const Built out = built(program, request("chunks"));
+  EXPECT_THAT(out.stages.at("memory.klap.ptx"), testing::ContainsRegex("\n.global [^\n]*chunk_slots"));
+  EXPECT_THAT(out.stages.at("unit0.klap.ptx"), testing::Not(testing::HasSubstr("chunk_slots")));
 }
 
 TEST(DeviceMemory, StaysWhereNobodyAsks) {
   const jit::Program program = program_of({unit("taking", taking())});
-  for (const char* asked : {"off", "warp"}) {
+  for (const char* asked : {"off", "warp", "chunks"}) {
+    const bool is_asked = asked != std::string("off");
     const Built out = built(program, request(asked));
-    EXPECT_EQ(asked == std::string("warp"), out.stages.contains("memory.klap.ptx")) << asked;
-    EXPECT_EQ(asked == std::string("warp"), out.note().starts_with("the module's device memory")) << asked;
+    EXPECT_EQ(is_asked, out.stages.contains("memory.klap.ptx")) << asked;
+    EXPECT_EQ(is_asked, out.note().starts_with("the module's device memory")) << asked;
   }
   const jit::Program without = program_of({unit("unit", fixture("cdp2"))});
   EXPECT_THAT(explained(without), testing::Not(testing::HasSubstr("device memory")));

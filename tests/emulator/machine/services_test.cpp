@@ -82,6 +82,7 @@ TEST(Services, TheHeapIsAsLargeAsItWasMade) {
   EXPECT_LE(pieces, 65u);
   EXPECT_EQ(run(1000), pieces);  // all was freed
   EXPECT_EQ(program.machine.heap_allocations(), 2 * pieces) << "freed or not";
+  EXPECT_EQ(program.machine.heap_used(), 0U);
   EXPECT_EQ(run(100 << 10), 0u);
   EXPECT_EQ(program.machine.heap_allocations(), 2 * pieces) << "refused";
   program.machine.set_heap_bytes(128 << 10);
