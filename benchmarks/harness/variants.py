@@ -40,7 +40,8 @@ OPTIMISATIONS = ("threshold", *(name for name, default in read_optimisations().i
 # What is off by default, to see what it is worth.
 OPTIONS = {name: {"KLAP_OPTIMISE": f"+{name}"} for name, default in read_optimisations().items() if default == "off"} | {
     "all iterations split": {"KLAP_OPTIMISE": "split_iterations=all"},
-    "aggregated malloc": {"KLAP_AGGREGATE_MALLOC": "warp"}}
+    "aggregated malloc": {"KLAP_AGGREGATE_MALLOC": "warp"},
+    "malloc in chunks": {"KLAP_AGGREGATE_MALLOC": "chunks"}}
 
 
 def switched_off(keys):

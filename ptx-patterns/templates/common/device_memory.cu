@@ -118,7 +118,11 @@ static __device__ __noinline__ void* take_together(KlapBytes bytes) {
 #endif
   const unsigned int lane = lane_number(), leader = __ffs(group) - 1;
   const KlapBytes room = sizeof(KlapPiece) + (bytes + 15) / 16 * 16;
+#ifdef KLAP_CHUNKS
+  const KlapBytes before = fast_sum_below(group, lane, leader, room);
+#else
   const KlapBytes before = sum_below(group, lane, room);
+#endif
   const KlapBytes all = __shfl_sync(group, before + room, 31u - __clz(group));
 #ifdef KLAP_CHUNKS
   if (void* const piece = take_from_chunk(group, lane == leader, leader, before, room, all)) return piece;

@@ -174,6 +174,21 @@ static __device__ __forceinline__ unsigned int own_slot() {
   return multiprocessor % kSlots;
 }
 
+// As sum_below(), in a few steps where all lanes ask for memory or all for the same amount of it.
+static __device__ __forceinline__ KlapBytes fast_sum_below(unsigned int group, unsigned int lane,
+                                                           unsigned int leader, KlapBytes value) {
+  const KlapBytes of_leader = __shfl_sync(group, value, leader);
+  if (__all_sync(group, value == of_leader)) return value * __popc(group & ((1u << lane) - 1u));
+  if (group != ~0u) return sum_below(group, lane, value);
+  KlapBytes sum = value;
+#pragma unroll
+  for (unsigned int distance = 1; distance < 32; distance *= 2) {
+    const KlapBytes of_other = __shfl_up_sync(~0u, sum, distance);
+    if (lane >= distance) sum += of_other;
+  }
+  return sum - value;
+}
+
 // A piece of the region that the leader takes for the group. `before`: bytes of the lanes below; `room`: of
 // this one. Null for all lanes alike.
 static __device__ __forceinline__ void* take_from_chunk(unsigned int group, bool is_leader,

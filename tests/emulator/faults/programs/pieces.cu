@@ -51,6 +51,13 @@ __global__ void take_and_give(int* wrong) {
   const int t = own_thread();
   for (int round = 0; round < t % 3 + 1; ++round) give(take(t, round, wrong), t, round, wrong);
 }
+// Warps that ask for much make the next chunk larger, while two lanes of others close the one that is open.
+// There may not be enough for all.
+__global__ void take_much_and_little() {
+  const bool takes_much = blockIdx.x % 2 == 1;
+  if (!takes_much && threadIdx.x > 1) return;
+  for (int i = 0; i < (takes_much ? 3 : 8); ++i) free(malloc(takes_much ? 200 : 12));
+}
 // The whole heap, but for two headers.
 __global__ void take_whole_heap(int* wrong) {
   void* const heap = malloc(kHeap - 32);
@@ -77,6 +84,8 @@ int main() {
     give_pieces<<<kBlocks, kThreads>>>(b.data(), round + 1, wrong.data());
     take_whole_heap<<<1, 1>>>(wrong.data());
     take_and_give<<<kBlocks, kThreads>>>(wrong.data());
+    take_whole_heap<<<1, 1>>>(wrong.data());
+    take_much_and_little<<<kBlocks, kThreads>>>();
     take_whole_heap<<<1, 1>>>(wrong.data());
   }
   // Enough for a small chunk. With its header a piece takes 64 bytes at most.
