@@ -24,10 +24,11 @@
 // it the count is minus the pieces in use. The addition that makes it zero is the last one of all, and its
 // thread frees the chunk.
 //
-// A chunk all of whose pieces have been freed does not stay open. Whoever frees a piece compares the count
-// with the slot's word. Each piece was cut before it was freed, and the count was read with acquire. So the
-// thread that frees the last piece sees the last cut, and closes the chunk. It may be wrong only where the
-// chunk is no longer the one of its piece, and to close an open chunk is always right.
+// A chunk all of whose pieces have been freed does not stay open. Whoever frees a piece of an open chunk
+// compares the count with the slot's word. It reads both by atomics, which never see an older value than the
+// one that is there, and each piece was cut before it was freed. So the thread that frees the last piece sees
+// the last cut, and closes the chunk. It may be wrong only where the chunk is no longer the one of its piece,
+// and to close an open chunk is always right.
 //
 // **A full heap.** No lane is refused while there is room in any open chunk: who gets nothing from the device
 // looks through all slots. It tries both twice, because a chunk may be freed in between. Where the device has
@@ -231,9 +232,10 @@ static __device__ __forceinline__ void give_back_to_chunk(KlapPiece* piece, Klap
   const KlapBytes header = reinterpret_cast<KlapBytes>(words_of_header);
   KlapPiece* const chunk = piece - (header / kOffset & kTaken);
   const KlapBytes freed = count_units(chunk, header / kUnits & kTaken);
-  // Behind this the chunk may be gone, but its slot is not.
+  // Now the chunk may be gone, but its slot is not.
+  if (freed == 0 || freed >> 63 != 0) return;  // closed
   KlapBytes* const slot = chunk_slots + header / kSlot;
-  KlapBytes word = load_relaxed(slot);
+  KlapBytes word = swap_word(slot, 0, 0);
   while (chunk_of(word) == chunk && taken_of(word) == freed + 1) {
     const KlapBytes before = swap_word(slot, word, without_chunk(word, size_of(word)));
     if (before == word) return close_chunk(word);
