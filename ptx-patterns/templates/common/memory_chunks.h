@@ -14,9 +14,9 @@
 // Requests that do not fit wait while another thread opens the next chunk. They wait a limited time, and then
 // make an allocation of their own. So nothing depends on that thread's progress.
 //
-// **Sizes.** A chunk is twice as large as the one before it in its slot. A group may take a quarter of a new
+// **Sizes.** A chunk is twice as large as the one before it in its slot. A group may take a half of a new
 // one at most; else it makes its own allocation, and the next chunk is to be larger. So the unused rest of a
-// chunk is rarely more than what its slot has given out. All open chunks together take at most a megabyte.
+// chunk is rarely more than what its slot has given out. All open chunks together take at most two megabytes.
 //
 // **Freeing.** The chunk's count begins with zero. Each piece that is freed adds its units, and whoever
 // closes the chunk subtracts all units that were given out. Only one swap takes an address out of its slot,
@@ -49,7 +49,7 @@ enum : unsigned int {
 
 enum : KlapBytes {
   kUnit = sizeof(KlapPiece),
-  kSmallestChunk = 4096 / kUnit,
+  kSmallestChunk = 8192 / kUnit,
   // A slot's word, from its lowest bit: 13 bits for the units taken, the chunk's own header among them.
   kTaken = (1 << 13) - 1,
   kIsOpening = 1 << 13,
@@ -143,7 +143,7 @@ static __device__ __noinline__ KlapBytes take_units(KlapBytes* slot, KlapBytes u
   while (true) {
     const KlapBytes next = next_size_of(word);
     const bool fits = has_room(word, units), is_opening = (word & kIsOpening) != 0;
-    const bool is_large = may_open && units > chunk_units(next) / 4;
+    const bool is_large = may_open && units > chunk_units(next) / 2;
     if (!fits && !is_large && is_opening) {
       if (pauses++ == (may_open ? kMostPauses : kMostLastPauses)) return 0;
       __nanosleep(pause);
@@ -197,7 +197,7 @@ static __device__ __forceinline__ void* take_from_chunk(unsigned int group, bool
                                                         KlapBytes all) {
   KlapBytes word = 0;
   unsigned int slot = 0;
-  if (is_leader && all / kUnit <= chunk_units(kLargestSize) / 4) {
+  if (is_leader && all / kUnit <= chunk_units(kLargestSize) / 2) {
     slot = own_slot();
     word = take_units(chunk_slots + slot, all / kUnit, true);
   }
