@@ -113,9 +113,31 @@ DeviceMemory find_device_memory(const Program& program, const Request& request, 
   return is_asked ? Finder(program, request, plan).find() : DeviceMemory();
 }
 
+namespace {
+
+bool takes_memory(ParsedUnit& unit) {
+  if (!analysis::may_use_device_memory(unit.unit().ptx)) return false;
+  const std::set<std::string> functions = analysis::device_memory_functions(*unit.original());
+  return functions.contains(std::string(kHeapFunctions[0])) ||
+         functions.contains(std::string(kRuntimeHeapFunctions[0]));
+}
+
+// Says at the first site of a unit that takes memory how it could be faster.
+void note_own_memory(const Plan& plan, std::vector<SiteRemark>& remarks) {
+  const auto taking = std::ranges::find_if(
+      plan.sites, [&](const PlannedSite& site) { return takes_memory(*plan.units[site.parent_unit]); });
+  if (taking == plan.sites.end() || !remarks[taking->remark].rewritten) return;
+  remarks[taking->remark].notes.emplace_back(
+      "each thread takes its device memory alone; if nobody but this module frees it, "
+      "KLAP_AGGREGATE_MALLOC=chunks is faster");
+}
+
+}  // namespace
+
 void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool is_built) {
   const DeviceMemory& memory = plan.memory;
-  if (memory.units.empty() || remarks.empty()) return;
+  if (remarks.empty()) return;
+  if (memory.units.empty()) return note_own_memory(plan, remarks);
   const auto rewritten = std::ranges::find(remarks, true, &SiteRemark::rewritten);
   SiteRemark& remark = rewritten == remarks.end() ? remarks.front() : *rewritten;
   std::string why = memory.rejection;

@@ -21,8 +21,8 @@ namespace klap::jit {
 // Looks through all units, if the settings ask for it.
 DeviceMemory find_device_memory(const Program& program, const Request& request, Plan& plan);
 
-// Says at the first site that is rewritten, else at the first, what became of it; nothing where it was not
-// asked for or no unit takes memory. `is_built`: some launch is rewritten.
+// Says at the first site that is rewritten, else at the first, what became of it. Where it was not asked for,
+// says that it could be, if some unit takes memory. `is_built`: some launch is rewritten.
 void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool is_built);
 
 }  // namespace klap::jit
