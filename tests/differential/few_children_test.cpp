@@ -35,6 +35,12 @@ TEST(FewChildren, FollowTheCountsOfChildren) {
   EXPECT_EQ(45, fused_of("changing_counts_of_two_children").at("counts_of_two_parent"));
 }
 
+// Blocks that are full run as such, and the queue counts them.
+TEST(FewChildren, AreNotThoseOfManyThreads) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  EXPECT_EQ(json::object(), fused_of("changing_counts_in_blocks"));
+}
+
 TEST(FewChildren, AreNotCountedWhereTheUserDecides) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   EXPECT_EQ(json::object(), fused_of("changing_counts", {{"KLAP_TUNE", "off"}}));

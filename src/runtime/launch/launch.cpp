@@ -226,14 +226,14 @@ ParentKernel* fused_form(ParentKernel& parent, const Launch& launch, uint64_t co
   constexpr uint64_t kMostThreads = uint64_t{1} << 17;
   if (grid_threads(launch) > kMostThreads || is_to_be_measured(launch, parent, context_id)) return nullptr;
   const FewChildren::Answer answer = few->next(context_id);
-  const bool takes_fused = answer.next == FewChildren::Next::Fused;
-  if (answer.is_changed) {
-    parent.info_once(fmt::format("few {}", takes_fused),
-                     fmt::format("launches have {} children: from here on {}", takes_fused ? "few" : "many",
-                                 takes_fused ? "its own kernel runs them" : "a consumer runs them"));
+  if (answer.to_fused) {
+    const bool few_now = *answer.to_fused;
+    parent.info_once(fmt::format("few {}", few_now),
+                     fmt::format("launches have {} children: from here on {}", few_now ? "few" : "many",
+                                 few_now ? "its own kernel runs them" : "a consumer runs them"));
   }
   if (answer.next == FewChildren::Next::LookedAt) details.counted = few;
-  return takes_fused ? fused : nullptr;
+  return answer.next == FewChildren::Next::Fused ? fused : nullptr;
 }
 
 Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {

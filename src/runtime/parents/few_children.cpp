@@ -23,6 +23,11 @@ std::vector<size_t> all_queues(const jit::Variant& variant) {
   return numbers;
 }
 
+// The threads of what the queue counts. Forms of one parent may count differently.
+uint64_t threads_of_unit(const jit::ChildQueue& queue) {
+  return queue.counted == "threads" ? 1 : std::max(1U, queue.child_block_threads);
+}
+
 struct Counted {
   uint64_t children = 0, units = 0;
   bool has_big = false;
@@ -56,8 +61,6 @@ bool FewChoice::looked(bool few) {
 FewChildren::FewChildren(const jit::Variant& pair)
     : look_(all_queues(pair), pair.queues.size() * sizeof(KlapCounters)) {
   gave_up_ = pair.queues.size() * sizeof(KlapCounters) > host_page_bytes();
-  for (const jit::ChildQueue& queue : pair.queues)
-    threads_.push_back(queue.counted == "threads" ? 1 : std::max(1U, queue.child_block_threads));
 }
 
 FewChildren::Answer FewChildren::next(uint64_t context_id) {
@@ -67,13 +70,14 @@ FewChildren::Answer FewChildren::next(uint64_t context_id) {
     if (const auto copies = look_.collect()) {
       uint64_t children = 0, threads = 0;
       bool has_big = false;
-      for (size_t i = 0; i < copies->size(); ++i) {
-        const Counted counted = counted_in((*copies)[i].bytes);
+      for (const QueueLook::Copy& copy : *copies) {
+        const Counted counted = counted_in(copy.bytes);
         children += counted.children;
-        threads += counted.units * threads_[i];
+        threads += counted.units * threads_of_unit(*copy.queue);
         has_big = has_big || counted.has_big;
       }
-      answer.is_changed = choice_.looked(!has_big && children <= kMostChildren && threads <= kMostThreads);
+      if (choice_.looked(!has_big && children <= kMostChildren && threads <= kMostThreads))
+        answer.to_fused = choice_.takes_fused();
     }
   }
   answer.next = choice_.next();

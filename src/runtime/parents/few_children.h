@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "jit/data/variant.h"
 #include "runtime/parents/queue_look.h"
@@ -49,7 +50,7 @@ class FewChildren {
 
   struct Answer {
     Next next = Next::Pair;
-    bool is_changed = false;  // from this launch on
+    std::optional<bool> to_fused;  // set where the form changes, from this launch on
   };
   // How the next launch in that context is to be made.
   Answer next(uint64_t context_id);
@@ -61,7 +62,6 @@ class FewChildren {
   std::mutex mutex_;
   FewChoice choice_;
   QueueLook look_;
-  std::vector<uint64_t> threads_;  // of what each queue counts
   bool gave_up_ = false;
 };
 

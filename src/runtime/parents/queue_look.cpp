@@ -103,7 +103,8 @@ std::optional<std::vector<QueueLook::Copy>> QueueLook::collect() {
   const std::vector<CUdeviceptr> heads = std::exchange(heads_, {});
   if (state != CUDA_SUCCESS) return std::nullopt;
   std::vector<Copy> copies;
-  for (size_t i = 0; i < queues_.size(); ++i) copies.push_back({{copy_of(i), bytes_of_each_}, heads[i]});
+  for (size_t i = 0; i < queues_.size(); ++i)
+    copies.push_back({{copy_of(i), bytes_of_each_}, heads[i], &looked_at_->queues[queues_[i]]});
   return copies;
 }
 
@@ -134,7 +135,9 @@ CUresult QueueLook::enqueue(const jit::Variant& variant, const LaunchContext& la
     if (result != CUDA_SUCCESS) return result;
   }
   result = driver()->event_record(place_->done, launch.stream());
-  if (result == CUDA_SUCCESS) heads_ = std::move(heads);
+  if (result != CUDA_SUCCESS) return result;
+  heads_ = std::move(heads);
+  looked_at_ = &variant;
   return result;
 }
 

@@ -33,12 +33,14 @@ class QueueLook {
   [[nodiscard]] bool is_under_way(uint64_t context_id) const {
     return !heads_.empty() && place_->context_id == context_id;
   }
-  // Success without a look under way means that none is made this time. The caller holds the context's mutex.
+  // Success without a look under way means that none is made this time. The variant must live until the look
+  // is collected. The caller holds the context's mutex.
   CUresult enqueue(const jit::Variant& variant, const LaunchContext& launch);
 
   struct Copy {
     std::span<const unsigned char> bytes;
-    CUdeviceptr head = 0;  // where they were
+    CUdeviceptr head = 0;                    // where they were
+    const jit::ChildQueue* queue = nullptr;  // of the variant that was looked at
   };
   // The copies of a look that is under way, in the order of the queues; nothing if it is not done, or failed.
   std::optional<std::vector<Copy>> collect();
@@ -60,7 +62,8 @@ class QueueLook {
   const size_t bytes_of_each_;
   std::optional<Place> place_;
   uint32_t launches_elsewhere_ = 0;
-  std::vector<CUdeviceptr> heads_;  // of the queues whose copies are under way
+  std::vector<CUdeviceptr> heads_;           // of the queues whose copies are under way
+  const jit::Variant* looked_at_ = nullptr;  // that filled them
 };
 
 }  // namespace klap::runtime

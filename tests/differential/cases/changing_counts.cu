@@ -7,6 +7,7 @@ constexpr int kThreads = 1536;  // of a parent's grid, in blocks of 64
 constexpr int kFew = 40, kMany = 1200;
 constexpr int kInEachPart = 50;  // launches
 constexpr int kBlock = 32;
+constexpr int kParents = 96, kCellsOfEach = 512, kFullBlock = 64;  // of children that fill their blocks
 
 #ifdef __CUDACC__
 
@@ -23,6 +24,16 @@ extern "C" __global__ void counts_of_two_parent(int* cells, int children) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t < children) add_to_cell<<<1, kBlock>>>(cells, t);
   if (t >= kThreads - children / 2) add_to_other<<<1, kBlock>>>(cells, t);
+}
+
+__global__ void add_to_row(int* row, int n, int value) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) atomicAdd(row + i, value + i);
+}
+
+extern "C" __global__ void full_blocks_parent(int* cells, int n) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  add_to_row<<<n / kFullBlock, kFullBlock>>>(cells + t * kCellsOfEach, n, t);
 }
 
 #else
@@ -60,6 +71,20 @@ KLAP_CASE(changing_counts_without_waits, "a look is read before it is done") {
 }
 KLAP_CASE(changing_counts_of_two_children, "one queue's children are not counted") {
   add_changing(c, "counts_of_two_parent", true, true);
+}
+// They are few blocks, and many threads.
+KLAP_CASE(changing_counts_in_blocks, "blocks of children are taken for threads") {
+  constexpr int kLaunches = 40;
+  std::vector<int> sums(kParents * kCellsOfEach);
+  for (int t = 0; t < kParents; ++t) {
+    for (int i = 0; i < kCellsOfEach; ++i) sums[t * kCellsOfEach + i] = kLaunches * (t + i);
+  }
+  const auto cells = c.buffer<int>("cells", std::vector<int>(sums.size(), 0), sums);
+  for (int i = 0; i < kLaunches; ++i) {
+    c.launch("full_blocks_parent", {kParents / 32, 1, 1}, {32, 1, 1}, c.address(cells), kCellsOfEach);
+    c.synchronise();
+  }
+  c.rewritten("full_blocks_parent");
 }
 
 #endif
