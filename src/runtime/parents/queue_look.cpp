@@ -117,6 +117,7 @@ CUresult QueueLook::move_to(uint64_t context_id) {
     return CUDA_SUCCESS;
   }
   if (place_ && ++launches_elsewhere_ <= kMostElsewhere) return CUDA_SUCCESS;
+  if (place_ && heads_.empty()) LookPlaces::instance().give_back(*place_);
   place_.reset();
   heads_.clear();
   launches_elsewhere_ = 0;

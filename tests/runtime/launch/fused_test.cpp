@@ -89,7 +89,8 @@ TEST(FusedLaunch, AddsRowsOrLayersToGrids) {
 class FusedTest : public FakeDriverTest {
  protected:
   // The first parent alone, with one more variant that runs children in its own kernel.
-  void add_fused(const char* name, uint32_t threads, bool may_grow, uint32_t child_shared_bytes = 0) {
+  void add_fused(const char* name, uint32_t threads, bool may_grow, uint32_t child_shared_bytes = 0,
+                 bool where_few = false) {
     jit::Variant pair = variants().front();
     pair.queues[0].double_buffered = true;
     pair.queues[0].child_shared_bytes = child_shared_bytes;
@@ -98,6 +99,7 @@ class FusedTest : public FakeDriverTest {
     fused.queues[0].consumer.clear();
     fused.fused_threads = threads;
     fused.more_threads = may_grow;
+    fused.where_few = where_few;
     LoadedImage image;
     image.library = library_;
     image.variants = {pair, fused};
@@ -182,6 +184,23 @@ TEST_F(FusedTest, HasTheSharedMemoryOfItsChildren) {
   more.shared_bytes = 2048;
   EXPECT_EQ(CUDA_SUCCESS, redirect_launch(more));
   EXPECT_EQ("2048", calls("cuLaunchKernel").back()["shared"]);
+}
+
+// Looks are made in one context at a time. One that goes on elsewhere leaves its place for the next one.
+TEST_F(FusedTest, LooksInTwoContextsInTurnUseTheirPlacesAgain) {
+  add_fused("__klap_fused", 64, false, 0, true);
+  const CUcontext first = context_;
+  new_context();
+  std::vector<size_t> made;
+  for (int turn = 0; turn < 8; ++turn) {
+    fake<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent")(turn % 2 == 0 ? first : context_);
+    forget_calls();
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+    EXPECT_FALSE(calls("cuMemcpyDtoHAsync_v2").empty());
+    made.push_back(calls("cuEventCreate").size());
+  }
+  EXPECT_LT(0, made.front());
+  EXPECT_EQ(0, made[6] + made[7]);
 }
 
 }  // namespace
