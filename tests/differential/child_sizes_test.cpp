@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <map>
+#include <string_view>
 
 #include "case.h"
 #include "runs.h"
@@ -62,6 +63,23 @@ TEST(ChildSizes, AreCountedSliceBySlice) {
   const Report report = run_with_sizes("simple", "+flatten", "4K");
   EXPECT_FALSE(report.statistics.at("launches").at("sliced").empty());
   EXPECT_EQ(report.statistics.at("child_sizes")[0]["sizes"], bins(kLaunches, kChildren, threads_of));
+}
+
+// The parent's own kernel runs them in some launches, and a consumer in the others.
+TEST(ChildSizes, AreCountedInBothFormsOfLaunches) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const char* const launcher : {"host", "auto", "fused"}) {
+    Work work;
+    work.configuration = chosen_configurations("grid-host").front();
+    work.cases = {"changing_counts"};
+    work.variables = {{"KLAP_SIZES", "1"}, {"KLAP_LAUNCHER", launcher}, {"KLAP_GUARD", "off"}};
+    const Report report = differential::Run(work).wait();
+    EXPECT_EQ("", report.problem(work)) << command_line(work);
+    EXPECT_EQ(launcher == std::string_view("host"), report.statistics.at("launches").at("fused").empty());
+    const json sizes = report.statistics.at("child_sizes");
+    ASSERT_EQ(1, sizes.size()) << launcher;
+    EXPECT_EQ(2 * 50 * 40 + 50 * 1200, sizes[0]["sizes"][0]["children"]) << launcher;
+  }
 }
 
 TEST(ChildSizes, OfTheLargestHaveNoUpperEnd) {

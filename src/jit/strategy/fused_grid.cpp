@@ -27,6 +27,10 @@ class FusedGrid final : public QueuePerSite {
     return {};
   }
 
+  [[nodiscard]] std::string counted_text(const PlannedSite& site) const override {
+    return unit_of_count(site.shape);
+  }
+
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
                                             transform::LineTables& lines) const override {
     std::vector<transform::FusedConsumer> consumers;

@@ -60,12 +60,7 @@ class HostGrid final : public QueuePerSite {
   }
 
   [[nodiscard]] std::string counted_text(const PlannedSite& site) const override {
-    const transform::ConsumerShape& shape = site.shape;
-    if (shape.flat) return "threads";
-    if (shape.range) return fmt::format("parts of {} elements", shape.range->elements);
-    if (shape.blocks_differ()) return "warps";
-    const uint32_t threads = shape.child_threads();
-    return fmt::format("blocks of {} thread{}", threads, threads == 1 ? "" : "s");
+    return unit_of_count(site.shape);
   }
 
   [[nodiscard]] std::string run_text(const PlannedSite& site) const override {

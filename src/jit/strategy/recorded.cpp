@@ -156,6 +156,14 @@ std::string_view early_exit_text(analysis::MayExit may_exit) {
   return may_exit == analysis::MayExit::Warps ? ", warps may exit before barriers" : "";
 }
 
+std::string unit_of_count(const transform::ConsumerShape& shape) {
+  if (shape.flat) return "threads";
+  if (shape.range) return fmt::format("parts of {} elements", shape.range->elements);
+  if (shape.blocks_differ()) return "warps";
+  const uint32_t threads = shape.child_threads();
+  return fmt::format("blocks of {} thread{}", threads, threads == 1 ? "" : "s");
+}
+
 std::string launching_thread_text(const analysis::Aggregation& aggregation) {
   switch (aggregation.group_blocks) {
     case 0:

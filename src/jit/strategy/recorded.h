@@ -60,6 +60,9 @@ class CommonQueue : public Recorded {
 // ", warps may exit before barriers", if they may.
 std::string_view early_exit_text(analysis::MayExit may_exit);
 
+// The unit in which a queue of the host's consumer counts each child (ChildQueue::counted).
+std::string unit_of_count(const transform::ConsumerShape& shape);
+
 // The thread that launches the consumer if the host does not.
 std::string launching_thread_text(const analysis::Aggregation& aggregation);
 

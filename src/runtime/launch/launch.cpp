@@ -256,10 +256,9 @@ uint64_t added_operations(const Launch& launch, const GridSlices& slices, const 
   constexpr uint64_t kMany = InFlight::kMost + 2;  // more than there may be, of however little
   const jit::Variant& variant = parent.variant();
   const uint64_t consumers = has_consumers(variant) ? variant.queues.size() : 0;
+  const uint64_t counted = config().sizes ? variant.queues.size() : 0;
   uint64_t operations =
-      std::min(slices.count(), kMany) *
-          (1 + consumers + (config().timing ? kTimingEvents : 0) + (config().sizes ? consumers : 0)) -
-      1;
+      std::min(slices.count(), kMany) * (1 + consumers + (config().timing ? kTimingEvents : 0) + counted) - 1;
   if (!is_prepared) operations += 2 * consumers;  // consumers are tried
   if (context.has_own_queues())
     operations += 2 * variant.queues.size();                                    // queues are taken and given
