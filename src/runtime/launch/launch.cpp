@@ -256,7 +256,9 @@ uint64_t added_operations(const Launch& launch, const GridSlices& slices, const 
   constexpr uint64_t kMany = InFlight::kMost + 2;  // more than there may be, of however little
   const jit::Variant& variant = parent.variant();
   const uint64_t consumers = has_consumers(variant) ? variant.queues.size() : 0;
-  const uint64_t counted = config().sizes ? variant.queues.size() : 0;
+  const auto is_counted = [](const jit::ChildQueue& queue) { return !queue.counted.empty(); };
+  const uint64_t counted =
+      config().sizes ? static_cast<uint64_t>(std::ranges::count_if(variant.queues, is_counted)) : 0;
   uint64_t operations =
       std::min(slices.count(), kMany) * (1 + consumers + (config().timing ? kTimingEvents : 0) + counted) - 1;
   if (!is_prepared) operations += 2 * consumers;  // consumers are tried
