@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "analysis/launches/device_memory.h"
@@ -124,8 +125,10 @@ bool takes_memory(ParsedUnit& unit) {
 
 // Says at the first site of a unit that takes memory how it could be faster.
 void note_own_memory(const Plan& plan, std::vector<SiteRemark>& remarks) {
-  const auto taking = std::ranges::find_if(
-      plan.sites, [&](const PlannedSite& site) { return takes_memory(*plan.units[site.parent_unit]); });
+  std::set<size_t> units;  // that were searched
+  const auto taking = std::ranges::find_if(plan.sites, [&](const PlannedSite& site) {
+    return units.insert(site.parent_unit).second && takes_memory(*plan.units[site.parent_unit]);
+  });
   if (taking == plan.sites.end() || !remarks[taking->remark].rewritten) return;
   remarks[taking->remark].notes.emplace_back(
       "each thread takes its device memory alone; if nobody but this module frees it, "

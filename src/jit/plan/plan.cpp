@@ -163,7 +163,7 @@ class Planner {
     size_t tokens = any.parent->function.tokens.size();
     for (const PlannedSite& site : sites) tokens += site.child == nullptr ? 0 : site.child->tokens.size();
     return request_.by_sizes && !any.options.fused && any.options.launcher == analysis::Launcher::Auto &&
-           tokens <= kMostTokens;
+           strategy_of(any).has_plain_host_consumer() && tokens <= kMostTokens;
   }
 
   // Adds a variant that runs the children in its own kernel. It rests on the verdicts of the first one, too.
