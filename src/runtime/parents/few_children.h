@@ -2,7 +2,7 @@
 // consumer (Variant::where_few), by how many children the last launches had.
 //
 // One kernel in place of two saves the second launch. On an H200, launches of 1,000 to 100,000 threads, one
-// behind the other, took 4.5 to 8.8 microseconds in place of 7.5 to 10.7 where up to 1,000 threads launched
+// behind the other, took 4.5 to 8.8 microseconds in place of 7.6 to 10.7 where up to 1,000 threads launched
 // children of a warp. With many children the pair is faster, by up to six times: its consumer has the
 // device to itself.
 //
