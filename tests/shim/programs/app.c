@@ -282,6 +282,7 @@ static void do_threads(void) {
  * it may do so at any time. */
 static CUstream shared_stream, own_stream;
 static int launches_are_over;
+static int rounds_of_others;
 
 static void* keep_enqueuing(void* argument) {
   CUcontext context = argument;
@@ -298,10 +299,12 @@ static void* keep_enqueuing(void* argument) {
     CHECK(cu.launch(child, 2, 1, 1, 64, 1, 1, 0, own_stream, child_params, NULL));
     CHECK(cu.launch_cooperative(child, 2, 1, 1, 64, 1, 1, 0, shared_stream, child_params));
     CHECK(cu.stream_synchronize(own_stream));
+    __atomic_fetch_add(&rounds_of_others, 1, __ATOMIC_RELAXED);
   }
   return NULL;
 }
 
+/* The launches go on until the others had some turns among them, which takes a while on a busy machine. */
 static void enqueue_beside_launches(unsigned flags, int is_default) {
   CUcontext context;
   CHECK(cu.retain(&context, 0));
@@ -311,9 +314,14 @@ static void enqueue_beside_launches(unsigned flags, int is_default) {
   CHECK(launch(kernel, shared_stream));
   pthread_t threads[2];
   for (int i = 0; i < 2; ++i) REQUIRE(pthread_create(&threads[i], NULL, keep_enqueuing, context) == 0);
-  for (int i = 0; i < 1000; ++i) CHECK(launch(kernel, shared_stream));
+  int launches = 1;
+  while (launches <= 1000 || __atomic_load_n(&rounds_of_others, __ATOMIC_RELAXED) < 20) {
+    CHECK(launch(kernel, shared_stream));
+    ++launches;
+  }
   __atomic_store_n(&launches_are_over, 1, __ATOMIC_RELEASE);
   for (int i = 0; i < 2; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+  printf("launches %d\n", launches);
 }
 
 static void do_turns(void) { enqueue_beside_launches(CU_STREAM_NON_BLOCKING, 0); }
