@@ -56,16 +56,18 @@ constexpr std::array kTable{
         "are proven never to conflict. auto: also those whose conflicts the program already has, in no "
         "order, between blocks of the parent. relaxed: all. All other launches keep their order.",
         Hint::Launch},
-    Setting{Kind::User,
-            "KLAP_THRESHOLD",
-            "threshold",
-            kBothSections,
-            SettingType::Threshold,
-            {},
-            "auto",
-            "A child of at most so many threads is run by the thread that launches it, where its code allows "
-            "that. With 0 only children without threads are not recorded; with off all are recorded. Threads "
-            "that fail the comparison at the start of a child do not count. auto: 0."},
+    Setting{
+        Kind::User,
+        "KLAP_THRESHOLD",
+        "threshold",
+        kBothSections,
+        SettingType::Threshold,
+        {},
+        "auto",
+        "A child of at most so many threads is run by the thread that launches it, where its code allows "
+        "that; above 8 the lanes of its warp that launch together share their children's threads. With 0 "
+        "only children without threads are not recorded; with off all are recorded. Threads that fail the "
+        "comparison at the start of a child do not count. auto: 0."},
     Setting{Kind::User, "KLAP_PROMOTION", "promotion", kBothSections, SettingType::Choice, kPromotions,
             "auto",
             "What becomes of a chain, that is a kernel of one block that launches itself. PA: resident "

@@ -71,6 +71,8 @@ const std::vector<Form>& forms() {
        {"threshold", "threshold_none", "threshold_off", "threshold_leaves", "threshold_reads",
         "threshold_writes", "threshold_two_sites", "threshold_refused", "threshold_unguarded",
         "threshold_loops"}},
+      {"children of up to a thousand threads, run by the lanes that launch them together",
+       {"threshold_shared", "threshold_shared_leaves", "threshold_shared_gathers", "threshold_shared_apart"}},
       {"grids and blocks of three dimensions", {"three_dimensions"}},
       {"blocks whose size differs between launches",
        {"shared_blocks", "refused_blocks", "sizes_cubes", "sizes_rows", "sizes_refused", "sizes_big",

@@ -167,6 +167,7 @@ class LaunchEffects : public Effects {
     expect_threshold("KLAP_THRESHOLD=auto", ", children without threads skipped, 12 argument bytes");
     expect_threshold("KLAP_THRESHOLD=0", ", children without threads skipped, 12 argument bytes");
     expect_threshold("KLAP_THRESHOLD=8", ", children of up to 8 threads run by the launching thread, 12 ");
+    expect_threshold("KLAP_THRESHOLD=9", ", children of up to 9 threads run by the launching warp, 12 ");
   }
   void default_threshold() {
     expect_threshold(config("[defaults]\nthreshold = 1\n"),

@@ -105,12 +105,19 @@ class Judge {
 
   bool is_passed(const ptx::Statement& s, const RegisterBits& registers) const {
     const auto access = parameter_access(m_, s);
-    if (!access || access->is_store || access->components.size() != 1) return false;
+    if (!access || access->is_store) return false;
     const auto parameter = std::ranges::find(child_.parameters, access->name, &ptx::Parameter::name);
     const uint32_t bytes = access->bytes();
     if (parameter == child_.parameters.end() || (bytes != 4 && bytes != 8)) return false;
-    if (registers.of(access->components[0]) != 8 * bytes) return false;
-    const uint32_t offset = parameter->offset + access->offset;
+    uint32_t offset = parameter->offset + access->offset;
+    for (const std::string& component : access->components) {
+      if (registers.of(component) != 8 * bytes || !is_passed(offset, bytes)) return false;
+      offset += bytes;
+    }
+    return true;
+  }
+
+  bool is_passed(uint32_t offset, uint32_t bytes) const {
     size_t touching = 0;
     bool fits = false;
     for (const Argument& argument : site_.arguments) {

@@ -278,6 +278,7 @@ std::shared_ptr<const ptx::Module> record_template(
   add_bound(options, thresholding ? thresholding->bound : shape.flat ? shape.flat->bound : std::nullopt);
   if (thresholding) {
     options.push_back(fmt::format("-DKLAP_SERIAL={}u", thresholding->most_threads));
+    if (thresholding->by_warps()) options.emplace_back("-DKLAP_SERIAL_BY_WARPS");
     options.push_back(fmt::format("-DKLAP_SERIAL_BLOCK={}u", shape.child_threads()));
   }
   add_split_iterations(options, shape);

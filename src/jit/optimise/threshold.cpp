@@ -1,5 +1,5 @@
-// Thresholding: children of few threads are not recorded but run by the thread that launches them
-// (analysis/optimise/thresholding.h), where each launch makes one and what is launched is known to be no
+// Thresholding: children of few threads are not recorded but run by the thread that launches them, or by its
+// warp (analysis/optimise/thresholding.h), where each launch makes one and what is launched is known to be no
 // error.
 #include <fmt/format.h>
 
@@ -33,8 +33,9 @@ OptimisationRemark remark(const PlannedSite& site) {
   if (site.thresholding && site.thresholding->most_threads == 0) {
     out.fact = "children without threads skipped";
   } else if (site.thresholding) {
-    out.fact = fmt::format("children of up to {} thread{} run by the launching thread",
-                           site.thresholding->most_threads, site.thresholding->most_threads == 1 ? "" : "s");
+    const uint32_t most = site.thresholding->most_threads;
+    out.fact = fmt::format("children of up to {} thread{} run by the launching {}", most,
+                           most == 1 ? "" : "s", site.thresholding->by_warps() ? "warp" : "thread");
   }
   if (!site.not_thresholded.empty())
     out.note = "small children are not run by the launching thread: " + site.not_thresholded;

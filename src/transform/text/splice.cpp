@@ -316,7 +316,7 @@ class KernelSplicer final : public Splicer {
   bool parameter_load(const Statement& s) {
     const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[1]) : std::nullopt;
     if (!address) throw unsupported(s.head);
-    if (kernel_.operands != nullptr) return operand_move(s, *address);
+    if (kernel_.operands != nullptr) return operand_moves(s);
     std::string base;
     int64_t offset = address->offset;
     if (const ptx::Parameter* p = parameter(address->base)) {
@@ -331,17 +331,23 @@ class KernelSplicer final : public Splicer {
     return true;
   }
 
-  // The parameter becomes the operand that was passed for it. Checks have found such an operand, as wide as
-  // the read.
-  bool operand_move(const Statement& s, const analysis::Address& address) {
-    const ptx::Parameter* const p = parameter(address.base);
-    const uint32_t bytes = ptx::type_bytes(m_.text(s.modifiers.last - 1));
-    for (const analysis::Argument& argument : *kernel_.operands) {
-      if (p == nullptr || argument.bytes != bytes || argument.offset != p->offset + address.offset) continue;
-      line(fmt::format("{}mov.b{} {}, {}", guard(s), 8 * bytes, renamed(s.operands[0]), argument.source));
-      return true;
+  // The parameter becomes the operand that was passed for it, and so does each component of a vector. Checks
+  // have found such operands, as wide as what is read.
+  bool operand_moves(const Statement& s) {
+    const auto access = analysis::parameter_access(m_, s);
+    const ptx::Parameter* const p = access ? parameter(access->name) : nullptr;
+    if (p == nullptr) throw unsupported(s.head);
+    const uint32_t bytes = access->bytes();
+    uint32_t offset = p->offset + access->offset;
+    for (const std::string& component : access->components) {
+      const auto passed = std::ranges::find_if(*kernel_.operands, [&](const analysis::Argument& argument) {
+        return argument.bytes == bytes && argument.offset == offset;
+      });
+      if (passed == kernel_.operands->end()) throw unsupported(s.head);
+      line(fmt::format("{}mov.b{} {}, {}", guard(s), 8 * bytes, prefixed(component), passed->source));
+      offset += bytes;
     }
-    throw unsupported(s.head);
+    return true;
   }
 
   // `mov.b64 %rd, param` takes a parameter's address.

@@ -17,6 +17,10 @@ KLAP_SHARED static constexpr int grid_for(int n) { return n == 0 ? 1 : (n + kSma
 
 KLAP_SHARED static constexpr int other_of(int t) { return (t * 5 + 3) % 12; }
 
+struct alignas(8) Pair {
+  int scale, offset;
+};
+
 #ifdef __CUDACC__
 
 // What a thread knows of its place, and what it is given.
@@ -110,6 +114,38 @@ extern "C" __global__ void threshold_unguarded_parent(int* cells) {
   mark<<<1 + t % 4, 3>>>(cells + t * 12, t + 1);
 }
 
+// Children whose threads are shared out among the lanes that launch together. The sizes go up to 40, and most
+// warps have some children that are recorded beside them. What is read of the arguments is a vector, a pair
+// of words that the parent stores together, and a pointer and a number of its own thread.
+__global__ void gather(Pair pair, const int* values, int* cells, const int* list, int first, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) cells[first + i] = values[list[i]] * pair.scale + pair.offset;
+}
+extern "C" __global__ void threshold_gathers_parent(Pair pair, const int* values, int* cells, int* lists,
+                                                    const int* sizes, int threads) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= threads) return;
+  const int n = sizes[t];
+  int* const list = lists + t * kCells;
+  for (int i = 0; i < n; ++i) list[i] = (t * 5 + i * 3) % threads;  // what any lane reads then
+  if (t % 7 != 3) gather<<<grid_for(n), kSmallBlock>>>(pair, values, cells, list, t * kCells, n);
+}
+
+// Lanes that come to their launches at different times, and a child that takes part in a sum of its warp's.
+__global__ void add_up(int* sums, const int* values, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) atomicAdd(sums, values[i]);
+}
+extern "C" __global__ void threshold_apart_parent(int* sums, const int* values, const int* sizes,
+                                                  int* turns) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int turn = 0;
+  for (int i = 0; i < t % 5; ++i) turn = turn * 3 + values[(t + i) % kThreads];
+  turns[t] = turn;
+  if (turn % 2 == 0) add_up<<<2, 20>>>(sums + t / 3, values + t, sizes[t]);
+  turns[t] += 1;
+}
+
 // Threads that loop: nothing is run at once, but children of no threads are left out.
 __global__ void tally(int* cells, int n, int rounds) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -197,6 +233,59 @@ KLAP_CASE(threshold_leaves, "a child's thread that leaves ends more than itself"
   threshold_leaves_parents(c);
   c.setting("KLAP_THRESHOLD", "32");
   c.children_never_meet();
+}
+
+KLAP_CASE(threshold_shared,
+          "a lane runs another's thread with other arguments or at another place than natively") {
+  threshold_parents(c);
+  c.setting("KLAP_THRESHOLD", "40");
+}
+
+KLAP_CASE(threshold_shared_leaves, "a child's thread that leaves takes the lane out of its warp's work") {
+  threshold_leaves_parents(c);
+  c.setting("KLAP_THRESHOLD", "1024");
+  c.children_never_meet();
+}
+
+KLAP_CASE(threshold_shared_gathers, "a lane does not see what the launching lane wrote before its launch") {
+  constexpr int kUsed = 150;  // the last warp has 22 lanes, and one has none
+  std::vector<int> values(kThreads), lists(kThreads * kCells), after(kThreads * kCells, -1);
+  for (int t = 0; t < kThreads; ++t) values[t] = t * 31 % 101;
+  for (int t = 0; t < kUsed; ++t) {
+    for (int i = 0; i < small_of(t); ++i) {
+      const int place = (t * 5 + i * 3) % kUsed;
+      lists[t * kCells + i] = place;
+      if (t % 7 != 3) after[t * kCells + i] = values[place] * 3 + 17;
+    }
+  }
+  const auto given = c.input("values", values);
+  const auto cells = c.buffer("cells", std::vector<int>(after.size(), -1), after);
+  const auto written = c.buffer("lists", std::vector<int>(lists.size()), lists);
+  const auto sizes = c.input("sizes", sizes_by(small_of));
+  c.launch("threshold_gathers_parent", {3, 1, 1}, {64, 1, 1}, Pair{3, 17}, c.address(given), c.address(cells),
+           c.address(written), c.address(sizes), kUsed);
+  c.rewritten("threshold_gathers_parent");
+  c.setting("KLAP_THRESHOLD", "40");
+  c.children_never_meet();
+}
+
+KLAP_CASE(threshold_shared_apart,
+          "lanes that launch at different times wait for one another or lose threads") {
+  std::vector<int> values(kThreads + kCells), sums(kThreads), turns(kThreads);
+  for (int i = 0; i < kThreads + kCells; ++i) values[i] = i * 7 % 31;
+  for (int t = 0; t < kThreads; ++t) {
+    for (int i = 0; i < t % 5; ++i) turns[t] = turns[t] * 3 + values[(t + i) % kThreads];
+    for (int i = 0; turns[t] % 2 == 0 && i < std::min(40, small_of(t)); ++i) sums[t / 3] += values[t + i];
+    turns[t] += 1;
+  }
+  const auto cells = c.buffer("sums", std::vector<int>(kThreads), sums);
+  const auto given = c.input("values", values);
+  const auto sizes = c.input("sizes", sizes_by(small_of));
+  const auto counted = c.buffer("turns", std::vector<int>(kThreads), turns);
+  c.launch("threshold_apart_parent", {3, 1, 1}, {64, 1, 1}, c.address(cells), c.address(given),
+           c.address(sizes), c.address(counted));
+  c.rewritten("threshold_apart_parent");
+  c.setting("KLAP_THRESHOLD", "64");
 }
 
 KLAP_CASE(threshold_reads, "a child does not see what the thread that runs it wrote before its launch") {

@@ -22,6 +22,8 @@ class Library:
     """A preload library and its own cache of rewritten code: the cache takes both libraries for the same."""
 
     def __init__(self, options, path, cache, statistics):
+        if not os.path.exists(path):  # the program would run without it
+            sys.exit(f"no library {path}")
         self.options = options
         self.path = path
         self.cache = cache
@@ -51,7 +53,7 @@ class Library:
         command = [os.path.join(build, "bin", "emulated", self.options.program)]
         if self.options.case:
             # It chooses the schedule and the device anew for each seed.
-            for name in ("SEED", "SCHEDULE", "WEAK_MEMORY", "RACES"):
+            for name in ("SEED", "SCHEDULE", "RACES"):
                 del environment["KLAP_EMULATOR_" + name]
             seeds = f"{seed * SEEDS_OF_CASE + 1}..{(seed + 1) * SEEDS_OF_CASE}"
             command = [os.path.join(build, "bin", "klap_case"), self.options.case, "--seeds", seeds]
