@@ -40,7 +40,7 @@ struct GuardRecord {
   double lost_ms = 0;   // by them
 };
 
-// Launches of a parent whose children run thread by thread or in blocks (parents/child_forms.h).
+// Launches of a parent whose children run thread by thread or in blocks (forms/child_forms.h).
 struct FormCounts {
   std::atomic<uint64_t> flat{0}, in_blocks{0}, looks{0};
   std::atomic<uint64_t> threads{0}, lanes{0};  // that looks have seen

@@ -180,7 +180,7 @@ struct Variant {
   // Set: the variant has no consumer, but runs the children of the parent's first variant in its own kernel,
   // and is right for the same launches. Its blocks must have so many threads or more.
   uint32_t fused_threads = 0;
-  // Then it is meant for launches with few children only (runtime/parents/few_children.h).
+  // Then it is meant for launches with few children only (runtime/forms/few_children.h).
   bool where_few = false;
   // Its blocks, or its grid, may have more rows and layers than the program asked for. If so, it takes
   // the program's behind all other parameters (ProgramExtents).

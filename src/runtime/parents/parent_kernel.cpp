@@ -527,10 +527,6 @@ void ParentKernel::info_once(const std::string& about, const std::string& what) 
   if (log().should_log(level)) log().log(level, "{}: {}", demangle(variant_.parent), what);
 }
 
-CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context) {
-  return variant.queues[index].is_work_queue ? context.work_queue() : context.queue(index);
-}
-
 bool can_read_back(const jit::Variant& variant) {
   return variant.launcher == jit::Launcher::Host && variant.granularity == jit::Granularity::Grid &&
          !variant.queues.empty() && !variant.queues.front().is_work_queue;

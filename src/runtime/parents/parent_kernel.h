@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "jit/data/variant.h"
-#include "runtime/parents/child_forms.h"
-#include "runtime/parents/few_children.h"
+#include "runtime/forms/child_forms.h"
+#include "runtime/forms/few_children.h"
 #include "runtime/parents/launch_guard.h"
 #include "runtime/parents/pointers_apart.h"
 #include "runtime/queues/launch_context.h"
@@ -202,9 +202,6 @@ class ParentKernel {
   const std::unique_ptr<ChildForms> forms_;
   const std::unique_ptr<FewChildren> few_children_;
 };
-
-// The queue of that number, which the variant and its consumer use.
-CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context);
 
 // True if the host can read back how much a parent recorded (readback.h). A queue of a fixed size does not
 // tell how much will be in it.

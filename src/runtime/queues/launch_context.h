@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "jit/data/request.h"
+#include "jit/data/variant.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/queues/block_pool.h"
 #include "runtime/queues/chain_ring.h"
@@ -228,6 +229,11 @@ class LaunchContext {
   CUevent last_use_ = nullptr;
   uint64_t unmarked_ = 0;  // operations in flight, and so not known to be done
 };
+
+// The queue of that number, which the variant and its consumer use.
+inline CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context) {
+  return variant.queues[index].is_work_queue ? context.work_queue() : context.queue(index);
+}
 
 class LaunchContexts {
  public:

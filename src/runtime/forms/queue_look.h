@@ -2,13 +2,15 @@
 // parent and its consumer.
 //
 // The copy is read when it is done, at a later launch, so nobody waits for it. It takes some microseconds of
-// the launch. Looks of one object are made in one CUDA context at a time, and one after another.
+// the launch. Looks of one object are made in one CUDA context at a time, and one after another. Whatever
+// fails costs the looks, and never a launch.
 #pragma once
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,8 +23,9 @@ namespace klap::runtime {
 
 class QueueLook {
  public:
-  // Copies of the queues with these numbers have so many bytes together: a page at most.
-  QueueLook(std::vector<size_t> queues, size_t bytes);
+  // Copies of the queues with these numbers have so many bytes together. No look is made if that is more than
+  // a page. `without` says what there is not without looks, for the log.
+  QueueLook(std::vector<size_t> queues, size_t bytes, const char* without);
   ~QueueLook();
   QueueLook(const QueueLook&) = delete;
   QueueLook& operator=(const QueueLook&) = delete;
@@ -33,9 +36,9 @@ class QueueLook {
   [[nodiscard]] bool is_under_way(uint64_t context_id) const {
     return !heads_.empty() && place_->context_id == context_id;
   }
-  // Success without a look under way means that none is made this time. The variant must live until the look
-  // is collected. The caller holds the context's mutex.
-  CUresult enqueue(const jit::Variant& variant, const LaunchContext& launch);
+  // Looks at what a parent, which is in the stream, recorded. `mutex` guards this object. The variant must
+  // live until the look is collected. The caller holds the context's mutex.
+  void look(std::mutex& mutex, const jit::Variant& variant, const LaunchContext& launch) noexcept;
 
   struct Copy {
     std::span<const unsigned char> bytes;
@@ -54,12 +57,16 @@ class QueueLook {
   };
 
  private:
+  // Success without a look under way means that none is made this time.
+  CUresult enqueue(const jit::Variant& variant, const LaunchContext& launch);
   // Makes the place one of that context.
   CUresult move_to(uint64_t context_id);
   [[nodiscard]] unsigned char* copy_of(size_t queue) const;
 
   const std::vector<size_t> queues_;
   const size_t bytes_of_each_;
+  const char* const without_;
+  bool gave_up_;
   std::optional<Place> place_;
   uint32_t launches_elsewhere_ = 0;
   std::vector<CUdeviceptr> heads_;           // of the queues whose copies are under way

@@ -1,5 +1,5 @@
 // When children run in blocks, and what a look at their sizes reads.
-#include "runtime/parents/form_choice.h"
+#include "runtime/forms/form_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ptx-patterns/templates/common/queue.h"
-#include "runtime/parents/child_forms.h"
+#include "runtime/forms/child_forms.h"
 
 namespace klap::runtime {
 namespace {

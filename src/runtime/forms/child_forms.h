@@ -3,7 +3,7 @@
 //
 // The first bytes of the flat queues hold the numbers of all children and of all their threads, and where the
 // first few hundred children begin (queue_look.h). Their idle lanes in last blocks are taken for the mean of
-// all. One launch in ten is looked at. Whatever fails costs the look, and never a launch.
+// all. One launch in ten is looked at.
 #pragma once
 
 #include <cuda.h>
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "jit/data/variant.h"
-#include "runtime/parents/form_choice.h"
-#include "runtime/parents/queue_look.h"
+#include "runtime/forms/form_choice.h"
+#include "runtime/forms/queue_look.h"
 #include "runtime/queues/launch_context.h"
 #include "runtime/stats.h"
 
@@ -46,7 +46,9 @@ class ChildForms {
   // How the next launch in that context is to be made.
   Answer next(uint64_t context_id);
   // Looks at what a flat parent, which is in the stream, recorded. The caller holds the context's mutex.
-  void look(const jit::Variant& flat, const LaunchContext& launch) noexcept;
+  void look(const jit::Variant& flat, const LaunchContext& launch) noexcept {
+    look_.look(mutex_, flat, launch);
+  }
 
   // A flat queue of the variant.
   struct Queue {
@@ -62,7 +64,6 @@ class ChildForms {
   std::mutex mutex_;
   FormChoice choice_;
   QueueLook look_;
-  bool gave_up_ = false;
 };
 
 }  // namespace klap::runtime

@@ -1,4 +1,4 @@
-#include "runtime/parents/form_choice.h"
+#include "runtime/forms/form_choice.h"
 
 #include <algorithm>
 

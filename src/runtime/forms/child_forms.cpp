@@ -1,4 +1,4 @@
-#include "runtime/parents/child_forms.h"
+#include "runtime/forms/child_forms.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,10 +7,6 @@
 
 #include "ptx-patterns/kernels/child_sizes.h"
 #include "ptx-patterns/templates/common/queue.h"
-#include "runtime/driver.h"
-#include "support/boundary.h"
-#include "support/demangle.h"
-#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -70,7 +66,7 @@ std::vector<ChildForms::Queue> flat_queues(const jit::Variant& flat, const jit::
 ChildForms::ChildForms(const jit::Variant& flat, const jit::Variant& in_blocks)
     : counts_(Stats::instance().forms(flat.parent)),
       queues_(flat_queues(flat, in_blocks)),
-      look_(numbers_of(queues_), host_page_bytes()) {}
+      look_(numbers_of(queues_), host_page_bytes(), "sizes of children are not looked at") {}
 
 ChildForms::Answer ChildForms::next(uint64_t context_id) {
   const std::lock_guard lock(mutex_);
@@ -98,17 +94,6 @@ std::optional<SizesSeen> ChildForms::collect() {
   counts_.threads += all.threads;
   counts_.lanes += all.lanes;
   return all;
-}
-
-void ChildForms::look(const jit::Variant& flat, const LaunchContext& launch) noexcept {
-  try_or_report("KLAP_TUNE", "sizes of children are not looked at", [&] {
-    const std::lock_guard lock(mutex_);
-    if (gave_up_) return;
-    const CUresult result = look_.enqueue(flat, launch);
-    if (result == CUDA_SUCCESS) return;
-    gave_up_ = true;
-    log().info("{}: sizes of children are not looked at ({})", demangle(flat.parent), error_name(result));
-  });
 }
 
 }  // namespace klap::runtime

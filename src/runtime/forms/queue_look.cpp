@@ -1,4 +1,4 @@
-#include "runtime/parents/queue_look.h"
+#include "runtime/forms/queue_look.h"
 
 #include <algorithm>
 #include <map>
@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "runtime/driver.h"
-#include "runtime/parents/parent_kernel.h"
 #include "runtime/queues/block_pool.h"
 #include "runtime/queues/host_page.h"
 #include "support/boundary.h"
+#include "support/demangle.h"
+#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -75,9 +76,11 @@ class LookPlaces {
 
 }  // namespace
 
-QueueLook::QueueLook(std::vector<size_t> queues, size_t bytes)
+QueueLook::QueueLook(std::vector<size_t> queues, size_t bytes, const char* without)
     : queues_(std::move(queues)),
-      bytes_of_each_(bytes / std::max<size_t>(1, queues_.size()) / sizeof(uint64_t) * sizeof(uint64_t)) {}
+      bytes_of_each_(bytes / std::max<size_t>(1, queues_.size()) / sizeof(uint64_t) * sizeof(uint64_t)),
+      without_(without),
+      gave_up_(bytes > host_page_bytes()) {}
 
 // A copy that is under way still needs its place. The driver cannot be asked about another context's.
 QueueLook::~QueueLook() {
@@ -140,6 +143,17 @@ CUresult QueueLook::enqueue(const jit::Variant& variant, const LaunchContext& la
   heads_ = std::move(heads);
   looked_at_ = &variant;
   return result;
+}
+
+void QueueLook::look(std::mutex& mutex, const jit::Variant& variant, const LaunchContext& launch) noexcept {
+  try_or_report("KLAP_TUNE", without_, [&] {
+    const std::lock_guard lock(mutex);
+    if (gave_up_) return;
+    const CUresult result = enqueue(variant, launch);
+    if (result == CUDA_SUCCESS) return;
+    gave_up_ = true;
+    log().info("{}: {} ({})", demangle(variant.parent), without_, error_name(result));
+  });
 }
 
 }  // namespace klap::runtime

@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "jit/data/variant.h"
-#include "runtime/parents/queue_look.h"
+#include "runtime/forms/queue_look.h"
 #include "runtime/queues/launch_context.h"
 
 namespace klap::runtime {
@@ -56,13 +56,14 @@ class FewChildren {
   Answer next(uint64_t context_id);
   // Looks at what a parent, which is in the stream, recorded: of that variant or one with the same queues.
   // The caller holds the context's mutex.
-  void look(const jit::Variant& variant, const LaunchContext& launch) noexcept;
+  void look(const jit::Variant& variant, const LaunchContext& launch) noexcept {
+    look_.look(mutex_, variant, launch);
+  }
 
  private:
   std::mutex mutex_;
   FewChoice choice_;
   QueueLook look_;
-  bool gave_up_ = false;
 };
 
 }  // namespace klap::runtime

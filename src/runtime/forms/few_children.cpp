@@ -1,14 +1,10 @@
-#include "runtime/parents/few_children.h"
+#include "runtime/forms/few_children.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "ptx-patterns/templates/common/queue.h"
-#include "runtime/driver.h"
-#include "support/boundary.h"
-#include "support/demangle.h"
-#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -59,9 +55,7 @@ bool FewChoice::looked(bool few) {
 }
 
 FewChildren::FewChildren(const jit::Variant& pair)
-    : look_(all_queues(pair), pair.queues.size() * sizeof(KlapCounters)) {
-  gave_up_ = pair.queues.size() * sizeof(KlapCounters) > host_page_bytes();
-}
+    : look_(all_queues(pair), pair.queues.size() * sizeof(KlapCounters), "children are not counted") {}
 
 FewChildren::Answer FewChildren::next(uint64_t context_id) {
   const std::lock_guard lock(mutex_);
@@ -82,17 +76,6 @@ FewChildren::Answer FewChildren::next(uint64_t context_id) {
   }
   answer.next = choice_.next();
   return answer;
-}
-
-void FewChildren::look(const jit::Variant& variant, const LaunchContext& launch) noexcept {
-  try_or_report("KLAP_TUNE", "children are not counted", [&] {
-    const std::lock_guard lock(mutex_);
-    if (gave_up_) return;
-    const CUresult result = look_.enqueue(variant, launch);
-    if (result == CUDA_SUCCESS) return;
-    gave_up_ = true;
-    log().info("{}: children are not counted ({})", demangle(variant.parent), error_name(result));
-  });
 }
 
 }  // namespace klap::runtime

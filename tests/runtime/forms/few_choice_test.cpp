@@ -1,7 +1,7 @@
 // When a parent is its own consumer, by how many children its last launches had.
 #include <gtest/gtest.h>
 
-#include "runtime/parents/few_children.h"
+#include "runtime/forms/few_children.h"
 
 namespace klap::runtime {
 namespace {
