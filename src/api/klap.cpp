@@ -143,14 +143,6 @@ settings::Config read_settings(const klap_options& options) {
   return config;
 }
 
-jit::Program cubin_program(std::string bytes) {
-  jit::Program program;
-  program.units.emplace_back();
-  program.units[0].name = "cubin";
-  program.units[0].cubin = std::move(bytes);
-  return program;
-}
-
 jit::Program ptx_program(const std::string& text, const klap_options& options) {
   jit::Program program = jit::program_from_ptx(text, "PTX module");
   if (options.ptxas_options != nullptr) program.units[0].options += std::string(" ") + options.ptxas_options;
@@ -172,7 +164,7 @@ jit::Program program_of_image(const void* image, size_t bytes, const klap_option
       return jit::program_from_fatbins({container::parse_fatbin(image, limit)}, options.compute_capability);
     case container::ImageKind::Cubin:
       // Linked or not, there is no PTX in it to rewrite.
-      return cubin_program(std::string(text, bytes));
+      return jit::program_from_machine_code(std::string(text, bytes), "cubin");
     default:
       throw Error(ErrorCode::Container, std::string("not device code: ") + container::to_string(kind));
   }
@@ -180,7 +172,7 @@ jit::Program program_of_image(const void* image, size_t bytes, const klap_option
 
 jit::Program program_of_file_image(const container::FileImage& image, const klap_options& options) {
   if (image.kind == container::ImageKind::Ptx) return ptx_program(image.text, options);
-  if (image.kind == container::ImageKind::Cubin) return cubin_program(image.text);
+  if (image.kind == container::ImageKind::Cubin) return jit::program_from_machine_code(image.text, "cubin");
   return jit::program_from_fatbins(image.units, options.compute_capability);
 }
 

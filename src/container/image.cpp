@@ -227,7 +227,12 @@ bool is_device_runtime(const Fatbin& fatbin) {
   // Every architecture of the runtime defines the same functions, so one entry tells.
   const FatbinEntry* entry = smallest(fatbin, is_cubin);
   if (entry == nullptr) entry = smallest(fatbin, is_ptx);
-  return entry != nullptr && entry_mentions(*entry, kRuntimeFunctions, Mention::Defined);
+  if (entry == nullptr) return false;
+  if (!is_cubin(*entry)) return entry_mentions(*entry, kRuntimeFunctions, Mention::Defined);
+  const std::string payload = entry->payload();
+  const Elf64 elf(as_bytes(payload), entry->describe());
+  // Finished machine code has the runtime linked into it.
+  return elf.type() == kElfRelocatable && cubin_mentions(elf, kRuntimeFunctions, Mention::Defined);
 }
 
 bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm) {
@@ -248,6 +253,25 @@ bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm) {
 
 bool mentions_device_launch(std::string_view cubin, const std::string& name) {
   return cubin_mentions(Elf64(as_bytes(cubin), name), kLaunchFunctions, Mention::Declared);
+}
+
+bool has_device_launch(std::string_view cubin, const std::string& name) {
+  return cubin_mentions(Elf64(as_bytes(cubin), name), kLaunchFunctions, Mention::Defined);
+}
+
+uint64_t machine_code_bytes(const void* image) {
+  constexpr size_t kHeaderBytes = 64, kClassAt = 4;
+  constexpr char k64Bits = 2;
+  const auto* const text = static_cast<const char*>(image);
+  if (!begins_with(text, kElfMagic) || text[kClassAt] != k64Bits) return 0;
+  const Bytes header(static_cast<const std::byte*>(image), kHeaderBytes);
+  const auto end_of_table = [&](size_t offset_at, size_t entry_bytes_at) {
+    const uint64_t entries = load<uint16_t>(header, entry_bytes_at + 2);
+    return load<uint64_t>(header, offset_at) + load<uint16_t>(header, entry_bytes_at) * entries;
+  };
+  const uint64_t segments = end_of_table(32, 54), sections = end_of_table(40, 58);
+  const uint64_t bytes = std::max({segments, sections, uint64_t{kHeaderBytes}});
+  return bytes <= kMaxImageBytes ? bytes : 0;
 }
 
 const FatbinEntry* best_cubin(const Fatbin& fatbin, uint32_t sm) {

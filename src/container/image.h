@@ -105,6 +105,13 @@ bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm = 0);
 // Answers this for machine code by itself, which messages call `name`.
 bool mentions_device_launch(std::string_view cubin, const std::string& name);
 
+// True if finished machine code launches kernels from the device: the device runtime is linked into it.
+// Messages call it `name`. Throws Error(Container).
+bool has_device_launch(std::string_view cubin, const std::string& name);
+// The bytes of machine code that begins at `image`, as far as its headers say. It ends with the later one of
+// their two tables; 0 if it is none.
+uint64_t machine_code_bytes(const void* image);
+
 // Chooses from a fatbin the entry that the driver would take for compute capability `sm` (90 for 9.0). The
 // cubin has the same major and the highest minor not above the device's. The PTX has the highest arch not
 // above it. Of equal ones the narrowest set of devices wins (sm_90a before sm_90), and entries for other

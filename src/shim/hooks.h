@@ -26,6 +26,11 @@
   X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false)                                             \
   X(cuModuleUnload, "cuModuleUnload", 2000, false)                                                           \
   X(cuModuleGetFunction, "cuModuleGetFunction", 2000, false)                                                 \
+  X(cuLinkCreate_v2, "cuLinkCreate", 6050, false)                                                            \
+  X(cuLinkAddData_v2, "cuLinkAddData", 6050, false)                                                          \
+  X(cuLinkAddFile_v2, "cuLinkAddFile", 6050, false)                                                          \
+  X(cuLinkComplete, "cuLinkComplete", 5050, false)                                                           \
+  X(cuLinkDestroy, "cuLinkDestroy", 5050, false)                                                             \
   X(cuLibraryLoadData, "cuLibraryLoadData", 12000, false)                                                    \
   X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false)                                            \
   X(cuLibraryUnload, "cuLibraryUnload", 12000, false)                                                        \

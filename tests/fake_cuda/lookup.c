@@ -27,6 +27,11 @@
   X(cuModuleUnload, "cuModuleUnload", 2000, 0)                          \
   X(cuModuleGetFunction, "cuModuleGetFunction", 2000, 0)                \
   X(cuModuleGetGlobal_v2, "cuModuleGetGlobal", 3020, 0)                 \
+  X(cuLinkCreate_v2, "cuLinkCreate", 6050, 0)                           \
+  X(cuLinkAddData_v2, "cuLinkAddData", 6050, 0)                         \
+  X(cuLinkAddFile_v2, "cuLinkAddFile", 6050, 0)                         \
+  X(cuLinkComplete, "cuLinkComplete", 5050, 0)                          \
+  X(cuLinkDestroy, "cuLinkDestroy", 5050, 0)                            \
   X(cuLibraryLoadData, "cuLibraryLoadData", 12000, 0)                   \
   X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, 0)           \
   X(cuLibraryUnload, "cuLibraryUnload", 12000, 0)                       \

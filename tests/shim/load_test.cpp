@@ -80,6 +80,18 @@ TEST(Load, FinishedMachineCodeIsLeftToTheDriver) {
   EXPECT_EQ("O", roles(run));
 }
 
+TEST(Load, FinishedMachineCodeThatLaunchesIsSaidToStayAsItIs) {
+  for (const char* const file : {"/finished.cubin", "/finished.fatbin"}) {
+    for (const char* const scenario : {"module_file", "library_file", "bytes"}) {
+      const Outcome run = run_program("plain", {scenario, kObjects + file});
+      EXPECT_EQ(0, run.status) << run.error;
+      EXPECT_EQ("O", roles(run));
+      ASSERT_EQ(1u, run.complaints().size()) << run.error;
+      EXPECT_THAT(run.complaints()[0], HasSubstr("finished machine code without PTX"));
+    }
+  }
+}
+
 TEST(Load, MissingFileIsTheDriversToReport) {
   const Outcome run = run_program("plain", {"module_file", "/no/such/file"});
   EXPECT_THAT(run.error, HasSubstr("gives 301"));

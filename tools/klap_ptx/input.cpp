@@ -20,13 +20,8 @@ jit::Program make_program(const container::FileImage& image, const std::string& 
   switch (image.kind) {
     case container::ImageKind::Ptx:
       return jit::program_from_ptx(image.text, label);
-    case container::ImageKind::Cubin: {
-      jit::Unit unit;
-      unit.name = label;
-      unit.cubin = image.text;
-      unit.launches = container::mentions_device_launch(image.text, label);
-      return {.units = {std::move(unit)}, .device_runtime_archive = {}};
-    }
+    case container::ImageKind::Cubin:
+      return jit::program_from_machine_code(image.text, label);
     default:
       return jit::program_from_fatbins(image.units, sm);
   }

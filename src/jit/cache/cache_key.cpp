@@ -41,10 +41,11 @@ std::string request_part(const Request& request) {
 }
 
 std::string unit_part(const Unit& unit) {
-  const auto& [name, ptx, options, cubin, cubin_suffix, is_device_runtime, launches] = unit;
+  const auto& [name, ptx, options, cubin, cubin_suffix, is_device_runtime, launches, without_code] = unit;
   return text_part("unit", name) + content_part("ptx", ptx) + content_part("cubin", cubin) +
          fmt::format("suffix {}\n", int{cubin_suffix}) + text_part("options", options) +
-         fmt::format("runtime {} launches {}\n", is_device_runtime, launches);
+         fmt::format("runtime {} launches {}\n", is_device_runtime, launches) +
+         text_part("without code", without_code);
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ struct Unit {
   std::string cubin;         // relocatable machine code for the target, empty when there is none
   char cubin_suffix = '\0';  // 'a' or 'f' of the machine code's target, as in sm_90a
   bool is_device_runtime = false;
-  bool launches = false;  // container::mentions_device_launch
+  // Its code calls the device runtime's launch functions, or cannot be looked into.
+  bool launches = false;
+  std::string without_code;  // why it has neither PTX nor machine code, if it launches and has none
 };
 
 struct Program {
@@ -32,8 +34,9 @@ struct Program {
   bool built_in_runtime = false;
 };
 
-// Units of a wrapper of version 2 or of bare PTX, chosen for compute capability `sm`.
+// Units of a wrapper or a fatbin, of machine code, or of bare PTX, chosen for compute capability `sm`.
 Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint32_t sm);
+Program program_from_machine_code(std::string cubin, std::string name);
 Program program_from_ptx(std::string_view ptx, std::string name);
 
 }  // namespace klap::jit

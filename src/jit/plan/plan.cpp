@@ -40,10 +40,13 @@ class Planner {
       SiteRemark remark;
       remark.unit = plan_.units[index]->unit().name;
       remark.reason = to_string(Reason::ChildNotFound);
-      remark.detail = fmt::format(
-          "the unit launches kernels but carries no PTX, only machine code; build it with PTX, as by nvcc "
-          "-gencode arch=compute_{0},code=compute_{0}",
-          request_.sm);
+      remark.detail = plan_.units[index]->unit().without_code;
+      if (remark.detail.empty()) {
+        remark.detail = fmt::format(
+            "the unit launches kernels but carries no PTX, only machine code; build it with PTX, as by nvcc "
+            "-gencode arch=compute_{0},code=compute_{0}",
+            request_.sm);
+      }
       plan_.remarks.push_back(std::move(remark));
       return;
     }

@@ -12,6 +12,7 @@
 #include "runtime/driver.h"
 #include "runtime/load/driver_linker.h"
 #include "runtime/load/module_cache.h"
+#include "runtime/load/program_links.h"
 #include "runtime/load/tuned_settings.h"
 #include "runtime/process.h"
 #include "support/error.h"
@@ -62,6 +63,8 @@ uint32_t target_capability(bool every_device) {
 struct Contents {
   std::string_view ptx;  // bare; it ends at its NUL or where the file does
   std::vector<container::Fatbin> fatbins;
+  std::string_view machine_code;
+  std::shared_ptr<const ProgramLink> link;  // whose result that is
 };
 
 Contents look_into(const ImageSource& source, container::ImageKind kind) {
@@ -71,13 +74,40 @@ Contents look_into(const ImageSource& source, container::ImageKind kind) {
     contents.ptx = {text, strnlen(text, source.readable_bytes)};
   } else if (kind == container::ImageKind::WrapperV2) {
     contents.fatbins = container::prelinked_fatbins(source.image);
+  } else if (kind == container::ImageKind::Cubin) {
+    const uint64_t bytes = container::machine_code_bytes(source.image);
+    if (bytes > source.readable_bytes) return contents;
+    contents.machine_code = {static_cast<const char*>(source.image), bytes};
+    contents.link = ProgramLinks::instance().link_of(contents.machine_code);
   } else {
     contents.fatbins.push_back(container::parse_fatbin(source.image, source.readable_bytes));
   }
   return contents;
 }
 
+// Damaged code is the driver's to refuse.
+bool machine_code_launches(std::string_view machine_code) {
+  try {
+    return container::has_device_launch(machine_code, "machine code");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// True for finished machine code that launches, of which nothing can be rewritten.
+bool is_finished(const Contents& contents, container::ImageKind kind, uint32_t sm) {
+  if (kind == container::ImageKind::Cubin)
+    return !contents.link && machine_code_launches(contents.machine_code);
+  if (kind != container::ImageKind::Fatbin) return false;
+  const container::Fatbin& fatbin = contents.fatbins.front();
+  const container::FatbinEntry* const cubin = container::best_cubin(fatbin, sm);
+  return cubin != nullptr && container::best_ptx(fatbin, sm) == nullptr &&
+         !container::is_device_runtime(fatbin) && machine_code_launches(cubin->payload());
+}
+
+// If a link is not understood, only its result tells.
 bool launches(const Contents& contents, uint32_t sm) {
+  if (contents.link) return contents.link->problem.empty() || machine_code_launches(contents.machine_code);
   return contents.ptx.find("LaunchDevice") != std::string_view::npos ||
          std::ranges::any_of(contents.fatbins, [sm](const container::Fatbin& fatbin) {
            return container::mentions_device_launch(fatbin, sm);
@@ -86,6 +116,7 @@ bool launches(const Contents& contents, uint32_t sm) {
 
 // The image in the form that the pipeline takes.
 jit::Program program_from(const Contents& contents, const ImageSource& source, uint32_t sm) {
+  if (contents.link) return program_from(*contents.link, sm);
   if (!contents.fatbins.empty()) return jit::program_from_fatbins(contents.fatbins, sm);
   jit::Program program = jit::program_from_ptx(contents.ptx, "PTX module");
   for (jit::Unit& unit : program.units) unit.options += source.compiler_options;
@@ -138,7 +169,18 @@ jit::Request request_for(uint32_t sm, const std::shared_ptr<const settings::Conf
 // All other kinds are passed on after reading their first bytes.
 bool may_launch(container::ImageKind kind) {
   return kind == container::ImageKind::WrapperV2 || kind == container::ImageKind::Fatbin ||
-         kind == container::ImageKind::Ptx;
+         kind == container::ImageKind::Ptx || kind == container::ImageKind::Cubin;
+}
+
+// Machine code that launches, and was linked elsewhere.
+constexpr char kOnlyMachineCode[] =
+    "the code launches kernels from the device, but it is finished machine code without PTX: it stays as it "
+    "is";
+
+void say_once(const char* load_path, const char* what) {
+  static std::atomic<bool> is_said{false};
+  const auto level = is_said.exchange(true) ? spdlog::level::info : spdlog::level::warn;
+  log().log(level, "{}: {}", load_path, what);
 }
 
 }  // namespace
@@ -148,9 +190,14 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   if (!may_launch(kind)) return nullptr;
   const uint32_t sm = target_capability(source.every_device);
   const Contents contents = look_into(source, kind);
-  if (!launches(contents, sm)) return nullptr;
+  const bool is_rewritable = launches(contents, sm);
+  if (!is_rewritable && !is_finished(contents, kind, sm)) return nullptr;
 
   record.how = "nothing to rewrite";
+  if (!is_rewritable) {
+    say_once(source.load_path, kOnlyMachineCode);
+    return nullptr;
+  }
   if (sm == 0) {
     throw Error(ErrorCode::Unsupported, source.every_device ? "the devices differ in compute capability"
                                                             : "there is no current device");

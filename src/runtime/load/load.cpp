@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -137,17 +135,10 @@ std::optional<CUresult> load_rewritten(const ImageSource& source, const LoadCubi
   return result;
 }
 
-// The bytes of a file that may hold device launches, NUL-terminated; nothing for finished machine code and
-// for files that cannot be read, which are the driver's to report.
+// The bytes of a file that may hold device launches, NUL-terminated; nothing for files that cannot be read,
+// which are the driver's to report.
 std::optional<std::string> read_candidate(const char* file) {
   if (!file) return std::nullopt;
-  char magic[4] = {};
-  std::ifstream in(file, std::ios::binary);
-  if (!in.read(magic, sizeof magic) || std::memcmp(magic,
-                                                   "\x7f"
-                                                   "ELF",
-                                                   sizeof magic) == 0)
-    return std::nullopt;
   try {
     return read_file(file);
   } catch (const Error&) {

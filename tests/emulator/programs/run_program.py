@@ -101,7 +101,7 @@ class Runs:
         if self.case.get("as_it_is"):  # loads others from its folder
             files = sorted(entry.path for entry in os.scandir(os.path.dirname(program)) if entry.is_file()) + files[1:]
         found = [(file, os.stat(file).st_mtime_ns, os.stat(file).st_size) for file in files]
-        return hashlib.sha256(repr((found, self.case["arguments"])).encode()).hexdigest()
+        return hashlib.sha256(repr((program, found, self.case["arguments"])).encode()).hexdigest()
 
     def program(self):
         folder = self.case["folder"] if self.case.get("as_it_is") else "emulated"

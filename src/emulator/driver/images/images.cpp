@@ -4,9 +4,9 @@
 
 #include <cstring>
 
+#include "container/archive.h"
 #include "container/host_elf.h"
 #include "container/image.h"
-#include "emulator/driver/images/archive.h"
 #include "ptx/dialect.h"
 #include "support/error.h"
 
@@ -85,8 +85,8 @@ Units read_image(const void* image, uint32_t sm) {
 
 Units read_file_image(std::string_view bytes, const std::string& name, uint32_t sm) {
   Units units;
-  if (is_archive(bytes)) {
-    for (const ArchiveMember& member : archive_members(bytes, name)) {
+  if (container::is_archive(bytes)) {
+    for (const container::ArchiveMember& member : container::archive_members(bytes, name)) {
       // Names and symbols of the archive itself are no members. Members without device code are not looked
       // at.
       Units more = read_file_image(member.bytes, name + "(" + member.name + ")", sm);

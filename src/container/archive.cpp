@@ -1,10 +1,10 @@
-#include "emulator/driver/images/archive.h"
+#include "container/archive.h"
 
 #include <charconv>
 
 #include "container/bytes.h"
 
-namespace klap::emulator::driver {
+namespace klap::container {
 namespace {
 
 constexpr std::string_view kMagic = "!<arch>\n";
@@ -30,7 +30,7 @@ std::vector<ArchiveMember> archive_members(std::string_view bytes, const std::st
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
     at += kHeader;
     if (error != std::errc() || end != digits.data() + digits.size() || size > bytes.size() - at) {
-      container::damaged(name, "a member's size is wrong");
+      damaged(name, "a member's size is wrong");
     }
     std::string_view member = trimmed(header.substr(0, kNameBytes));
     if (!is_table(member)) {
@@ -42,4 +42,4 @@ std::vector<ArchiveMember> archive_members(std::string_view bytes, const std::st
   return out;
 }
 
-}  // namespace klap::emulator::driver
+}  // namespace klap::container

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace klap::emulator::driver {
+namespace klap::container {
 
 struct ArchiveMember {
   std::string name;
@@ -16,4 +16,4 @@ bool is_archive(std::string_view bytes);
 // The members that are files, without the tables of symbols and long names. Throws Error(Container).
 std::vector<ArchiveMember> archive_members(std::string_view bytes, const std::string& name);
 
-}  // namespace klap::emulator::driver
+}  // namespace klap::container

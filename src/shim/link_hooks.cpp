@@ -1,0 +1,49 @@
+// The driver's linker, as the program uses it (runtime/load/program_links.h).
+#include "runtime/load/load.h"
+#include "runtime/load/program_links.h"
+#include "shim/guard.h"
+#include "shim/hooks.h"
+
+using namespace klap;
+using runtime::Driver;
+using shim::after;
+using shim::before;
+
+extern "C" {
+
+KLAP_EXPORT CUresult CUDAAPI cuLinkCreate_v2(unsigned count, CUjit_option* options, void** values,
+                                             CUlinkState* link) {
+  return after<&Driver::link_create>(
+      "cuLinkCreate",
+      [&] {
+        runtime::link_created(*link, {options, values, count});
+      },
+      count, options, values, link);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void* data, size_t bytes,
+                                              const char* name, unsigned count, CUjit_option* options,
+                                              void** values) {
+  const auto add = [&] { runtime::link_data_added(link, type, data, bytes, name, {options, values, count}); };
+  return after<&Driver::link_add_data>("cuLinkAddData", add, link, type, data, bytes, name, count, options,
+                                       values);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char* path,
+                                              unsigned count, CUjit_option* options, void** values) {
+  const auto add = [&] { runtime::link_file_added(link, type, path, {options, values, count}); };
+  return after<&Driver::link_add_file>("cuLinkAddFile", add, link, type, path, count, options, values);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuLinkComplete(CUlinkState link, void** image, size_t* bytes) {
+  const auto complete = [&] { runtime::link_completed(link, *image, bytes != nullptr ? *bytes : SIZE_MAX); };
+  return after<&Driver::link_complete>("cuLinkComplete", complete, link, image, bytes);
+}
+
+// Its handle may be another link's as soon as it is destroyed.
+KLAP_EXPORT CUresult CUDAAPI cuLinkDestroy(CUlinkState link) {
+  return before<&Driver::link_destroy>(
+      "cuLinkDestroy", [&] { runtime::link_about_to_end(link); }, link);
+}
+
+}  // extern "C"
