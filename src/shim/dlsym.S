@@ -4,8 +4,8 @@
  * RTLD_DEFAULT searches the caller's own scope. A wrapper that calls it would answer every such question from
  * the shim's point of view, which has sent programs into endless recursion. So every look-up that is not for a
  * driver function goes on by a jump, with the caller's return address still in place, and costs two compares.
- * Names that begin with "cu" are shown to klap_shim_lookup first: 0 means go on as well, klap_shim_absent means
- * answer 0, anything else is the answer.
+ * Names that begin with "cu" or "nv" are shown to klap_shim_lookup first: 0 means go on as well, klap_shim_absent
+ * means answer 0, anything else is the answer.
  *
  * klap_shim_next_dlsym holds the C library's function; it is found on first use (see libcuda.cpp).
  */
@@ -22,10 +22,17 @@ dlsym:
         testq   %rsi, %rsi
         je      .Lforward
         cmpb    $'c', (%rsi)
-        jne     .Lforward
+        jne     .Lnot_driver
         cmpb    $'u', 1(%rsi)
         jne     .Lforward
+        jmp     .Lshow
+.Lnot_driver:
+        cmpb    $'n', (%rsi)
+        jne     .Lforward
+        cmpb    $'v', 1(%rsi)
+        jne     .Lforward
 
+.Lshow:
         pushq   %rdi
         .cfi_adjust_cfa_offset 8
         pushq   %rsi
@@ -84,11 +91,19 @@ dlsym:
         cbz     x1, .Lforward
         ldrb    w9, [x1]
         cmp     w9, #'c'
-        b.ne    .Lforward
+        b.ne    .Lnot_driver
         ldrb    w9, [x1, #1]
         cmp     w9, #'u'
         b.ne    .Lforward
+        b       .Lshow
+.Lnot_driver:
+        cmp     w9, #'n'
+        b.ne    .Lforward
+        ldrb    w9, [x1, #1]
+        cmp     w9, #'v'
+        b.ne    .Lforward
 
+.Lshow:
         stp     x29, x30, [sp, #-32]!
         .cfi_def_cfa_offset 32
         .cfi_offset 29, -32

@@ -1,6 +1,5 @@
-// The driver's linker, as the program uses it (runtime/load/program_links.h).
-#include "runtime/load/load.h"
-#include "runtime/load/program_links.h"
+// The driver's linker, as the program uses it (runtime/load/link_calls.h).
+#include "runtime/load/link_calls.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
 

@@ -9,6 +9,7 @@
 #include "shim/guard.h"
 #include "shim/hooks.h"
 #include "shim/libcuda.h"
+#include "shim/nvjitlink.h"
 #include "shim/operations.h"
 
 // Stands for "answer null" in dlsym.S, where null means "go on".
@@ -40,15 +41,19 @@ void* look_up_operation(void* handle, const char* symbol) {
 }  // namespace
 }  // namespace klap::shim
 
-// Called by dlsym.S for names that begin with "cu".
+// Called by dlsym.S for names that begin with "cu" or "nv".
 extern "C" __attribute__((visibility("hidden"))) void* klap_shim_lookup(void* handle, const char* symbol) {
   using namespace klap;
   // RTLD_NEXT never means the shim: it comes before every library that can ask. If the program itself asks,
   // the C library finds the exported hook without help.
   if (handle == RTLD_NEXT || is_inside()) return nullptr;
+  void* answer = nullptr;
+  if (*symbol == 'n') {
+    contain("dlsym", "runs unchanged", [&] { answer = shim::look_up_nvjitlink(handle, symbol); });
+    return answer;
+  }
   const shim::Hook* const hook = shim::hook_for_symbol(symbol);
   if (!hook && !shim::takes_turns(symbol)) return nullptr;
-  void* answer = nullptr;
   contain("dlsym", "runs unchanged", [&] {
     answer = hook ? shim::look_up(*hook, handle, symbol) : shim::look_up_operation(handle, symbol);
   });

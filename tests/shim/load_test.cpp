@@ -92,6 +92,24 @@ TEST(Load, FinishedMachineCodeThatLaunchesIsSaidToStayAsItIs) {
   }
 }
 
+// Without a driver, and where no search for a symbol sees nvJitLink.
+TEST(Load, ALibraryOfTheProgramFindsItsOwnLinker) {
+  const std::vector<std::string> arguments = {KLAP_PROGRAMS "/libnvjitlink_user.so",
+                                              kObjects + "/launching.ptx"};
+  std::string native;
+  for (const char* const disabled : {"native", "1", ""}) {
+    Options options;
+    options.preload = std::string(disabled) != "native";
+    if (options.preload && *disabled != '\0') options.environment["KLAP_DISABLE"] = disabled;
+    const Outcome run = run_program("local_linker", arguments, options);
+    EXPECT_EQ(0, run.status) << run.error;
+    EXPECT_THAT(run.complaints(), IsEmpty());
+    if (native.empty()) native = run.out;
+    EXPECT_EQ(native, run.out) << disabled;
+  }
+  EXPECT_THAT(native, AllOf(HasSubstr("before 0\nresults 0 0 "), HasSubstr("behind 0\nplain 1\nothers 1\n")));
+}
+
 TEST(Load, MissingFileIsTheDriversToReport) {
   const Outcome run = run_program("plain", {"module_file", "/no/such/file"});
   EXPECT_THAT(run.error, HasSubstr("gives 301"));

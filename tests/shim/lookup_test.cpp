@@ -258,6 +258,12 @@ TEST(Library, ExportsTheInterposedNamesAlone) {
   expected.insert(expected.end(), kGraphHooks.begin(), kGraphHooks.end());
   expected.emplace_back("dlsym");
   expected.emplace_back("__cxa_atexit");
+  // nvJitLink's, which have the version of the toolkit that a program was built with.
+  for (const char* const version : {"12_0", "12_1", "12_2", "12_3", "12_4", "12_5", "12_6", "12_7", "12_8",
+                                    "12_9", "13_0", "13_1", "13_2", "13_3"}) {
+    for (const char* const name : {"Create", "Destroy", "AddData", "AddFile", "GetLinkedCubin"})
+      expected.push_back(std::string("__nvJitLink") + name + "_" + version);
+  }
   EXPECT_THAT(names, testing::UnorderedElementsAreArray(expected));
 }
 

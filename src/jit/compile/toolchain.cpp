@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,8 @@
 #undef nvJitLinkComplete
 #undef nvJitLinkGetLinkedCubinSize
 #undef nvJitLinkGetLinkedCubin
+#undef nvJitLinkGetLinkedPtxSize
+#undef nvJitLinkGetLinkedPtx
 #undef nvJitLinkGetErrorLogSize
 #undef nvJitLinkGetErrorLog
 #undef nvJitLinkGetInfoLogSize
@@ -86,6 +89,8 @@ struct NvJitLink {
   nvJitLinkResult (*complete)(nvJitLinkHandle) = nullptr;
   nvJitLinkResult (*cubin_size)(nvJitLinkHandle, size_t*) = nullptr;
   nvJitLinkResult (*cubin)(nvJitLinkHandle, void*) = nullptr;
+  nvJitLinkResult (*ptx_size)(nvJitLinkHandle, size_t*) = nullptr;
+  nvJitLinkResult (*ptx)(nvJitLinkHandle, char*) = nullptr;
   nvJitLinkResult (*error_log_size)(nvJitLinkHandle, size_t*) = nullptr;
   nvJitLinkResult (*error_log)(nvJitLinkHandle, char*) = nullptr;
   nvJitLinkResult (*info_log_size)(nvJitLinkHandle, size_t*) = nullptr;
@@ -103,6 +108,8 @@ struct NvJitLink {
       resolve(library, "nvJitLinkComplete", n.complete);
       resolve(library, "nvJitLinkGetLinkedCubinSize", n.cubin_size);
       resolve(library, "nvJitLinkGetLinkedCubin", n.cubin);
+      resolve(library, "nvJitLinkGetLinkedPtxSize", n.ptx_size);
+      resolve(library, "nvJitLinkGetLinkedPtx", n.ptx);
       resolve(library, "nvJitLinkGetErrorLogSize", n.error_log_size);
       resolve(library, "nvJitLinkGetErrorLog", n.error_log);
       resolve(library, "nvJitLinkGetInfoLogSize", n.info_log_size);
@@ -147,23 +154,31 @@ class LinkSession {
       const std::string text(input.bytes);  // with the terminating NUL that nvJitLink wants for PTX
       result = api_.add_data(handle_, NVJITLINK_INPUT_PTX, text.c_str(), text.size() + 1, input.name.c_str());
     } else {
-      result = api_.add_data(handle_, NVJITLINK_INPUT_CUBIN, input.bytes.data(), input.bytes.size(),
-                             input.name.c_str());
+      const auto kind = input.kind == LinkInputKind::LtoIr ? NVJITLINK_INPUT_ANY : NVJITLINK_INPUT_CUBIN;
+      result = api_.add_data(handle_, kind, input.bytes.data(), input.bytes.size(), input.name.c_str());
     }
     if (result != NVJITLINK_SUCCESS) fail("cannot add " + input.name, result);
   }
 
-  std::string finish() {
-    const nvJitLinkResult result = api_.complete(handle_);
-    if (result != NVJITLINK_SUCCESS) fail("cannot link", result);
-    size_t size = 0;
-    if (api_.cubin_size(handle_, &size) != NVJITLINK_SUCCESS || size == 0) fail("no linked image", result);
-    std::string cubin(size, '\0');
-    if (api_.cubin(handle_, cubin.data()) != NVJITLINK_SUCCESS) fail("no linked image", result);
-    return cubin;
+  std::string cubin() { return finish(api_.cubin_size, api_.cubin); }
+  // Without the NUL at its end.
+  std::string ptx() {
+    std::string text = finish(api_.ptx_size, api_.ptx);
+    text.resize(strnlen(text.data(), text.size()));
+    return text;
   }
 
  private:
+  std::string finish(nvJitLinkResult (*get_size)(nvJitLinkHandle, size_t*), const auto& get) {
+    const nvJitLinkResult result = api_.complete(handle_);
+    if (result != NVJITLINK_SUCCESS) fail("cannot link", result);
+    size_t size = 0;
+    if (get_size(handle_, &size) != NVJITLINK_SUCCESS || size == 0) fail("no linked image", result);
+    std::string out(size, '\0');
+    if (get(handle_, out.data()) != NVJITLINK_SUCCESS) fail("no linked image", result);
+    return out;
+  }
+
   [[noreturn]] void fail(const std::string& what, nvJitLinkResult result) {
     throw Error(ErrorCode::Link,
                 fmt::format("{} (nvJitLink result {}): {}", what, static_cast<int>(result), logs()));
@@ -277,9 +292,22 @@ std::string link_to_cubin(const std::vector<LinkInput>& inputs, const std::vecto
   const bool is_first = nvjitlink_calls.fetch_add(1, std::memory_order_relaxed) == 0;
   LinkSession session(options);
   for (const LinkInput& input : inputs) session.add(input);
-  std::string cubin = session.finish();
+  std::string cubin = session.cubin();
   if (is_first) wait_first_at_exit();  // as with NVRTC
   return cubin;
+}
+
+std::string lower_to_ptx(const std::vector<LinkInput>& inputs, std::vector<std::string> options) {
+  stop_if_process_ends();
+  const bool is_first = nvjitlink_calls.fetch_add(1, std::memory_order_relaxed) == 0;
+  for (const char* const option : {"-lto", "-ptx"}) {
+    if (std::ranges::find(options, option) == options.end()) options.emplace_back(option);
+  }
+  LinkSession session(options);
+  for (const LinkInput& input : inputs) session.add(input);
+  std::string ptx = session.ptx();
+  if (is_first) wait_first_at_exit();
+  return ptx;
 }
 
 std::string nvjitlink_problem() {

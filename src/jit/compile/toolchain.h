@@ -25,6 +25,10 @@ std::string compile_to_ptx(std::string_view source, const std::string& name,
 // prints a line and succeeds): callers must not pass any.
 std::string link_to_cubin(const std::vector<LinkInput>& inputs, const std::vector<std::string>& options);
 
+// Compiles code for link-time optimisation (LTO-IR) together to PTX. `options` are nvJitLink's, with -arch.
+// Throws as link_to_cubin() does.
+std::string lower_to_ptx(const std::vector<LinkInput>& inputs, std::vector<std::string> options);
+
 // Why nvJitLink cannot be opened; empty if it can, and then it is.
 std::string nvjitlink_problem();
 

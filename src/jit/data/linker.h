@@ -9,7 +9,8 @@
 
 namespace klap::jit {
 
-enum class LinkInputKind { Ptx, Cubin, Library };
+// LtoIr: code in any container that is not machine code yet, for lower_to_ptx() alone.
+enum class LinkInputKind { Ptx, Cubin, Library, LtoIr };
 struct LinkInput {
   LinkInputKind kind{};
   std::string_view bytes;  // Library: a file name

@@ -19,6 +19,8 @@ const char* to_string(LinkInputKind kind) {
       return "PTX";
     case LinkInputKind::Cubin:
       return "machine code";
+    case LinkInputKind::LtoIr:
+      return "ltoir";
     case LinkInputKind::Library:
       return "library";
   }

@@ -9,10 +9,8 @@
 #include "container/archive.h"
 #include "container/host_elf.h"
 #include "container/image.h"
-#include "runtime/load/image_rewrite.h"
-#include "runtime/load/load.h"
+#include "jit/compile/toolchain.h"
 #include "support/error.h"
-#include "support/file.h"
 #include "support/hash.h"
 
 namespace klap::runtime {
@@ -62,33 +60,35 @@ jit::Program units_of(const container::FileImage& image, const std::string& name
   return program;
 }
 
+bool has_lto_ir(const container::Fatbin& fatbin) {
+  return std::ranges::any_of(fatbin.entries, [](const container::FatbinEntry& entry) {
+    return entry.kind == container::EntryKind::LtoIr;
+  });
+}
+
+// Takes the fatbins out of `image` that are to be compiled from code for link-time optimisation: those that
+// have no PTX.
+void move_lto_ir(container::FileImage& image, const std::string& name, uint32_t sm,
+                 std::vector<jit::LinkInput>& to) {
+  std::erase_if(image.units, [&](const container::Fatbin& fatbin) {
+    if (!has_lto_ir(fatbin) || container::best_ptx(fatbin, sm) != nullptr) return false;
+    to.push_back({jit::LinkInputKind::LtoIr,
+                  {reinterpret_cast<const char*>(fatbin.bytes.data()), fatbin.bytes.size()},
+                  name});
+    return true;
+  });
+}
+
+jit::Program compiled(const std::vector<jit::LinkInput>& inputs, std::vector<std::string> options,
+                      uint32_t sm) {
+  const auto is_target = [](const std::string& option) { return option.starts_with("-arch="); };
+  if (std::ranges::none_of(options, is_target)) options.push_back(fmt::format("-arch=sm_{}", sm));
+  return jit::program_from_ptx(jit::lower_to_ptx(inputs, std::move(options)), "link-time optimised code");
+}
+
 void append(jit::Program& program, jit::Program more) {
   program.units.insert(program.units.end(), std::make_move_iterator(more.units.begin()),
                        std::make_move_iterator(more.units.end()));
-}
-
-CodeKind kind_of(CUjitInputType type) {
-  switch (type) {
-    case CU_JIT_INPUT_PTX:
-      return CodeKind::Ptx;
-    case CU_JIT_INPUT_CUBIN:
-    case CU_JIT_INPUT_FATBINARY:
-    case CU_JIT_INPUT_OBJECT:
-    case CU_JIT_INPUT_LIBRARY:
-      return CodeKind::Binary;
-    default:
-      return CodeKind::LtoIr;
-  }
-}
-
-std::string options_text(const JitOptions& options) {
-  return options.count == 0 ? "" : ptxas_options({options.names, options.count}, options.values);
-}
-
-// Names that the linker resolves to addresses that only this call knows.
-bool binds_symbols(const JitOptions& options) {
-  return std::any_of(options.names, options.names + options.count,
-                     [](CUjit_option name) { return name == CU_JIT_GLOBAL_SYMBOL_NAMES; });
 }
 
 }  // namespace
@@ -114,18 +114,23 @@ bool launches(const ProgramLink& link) {
 jit::Program program_from(const ProgramLink& link, uint32_t sm) {
   if (!link.problem.empty()) throw Error(ErrorCode::Unsupported, link.problem);
   jit::Program program;
+  std::vector<jit::LinkInput> lto_ir;
   for (const AddedCode& code : link.inputs) {
-    if (code.kind == CodeKind::LtoIr)
-      throw Error(ErrorCode::Unsupported, "it is code for link-time optimisation").at(code.name);
+    if (code.kind == CodeKind::LtoIr) {
+      lto_ir.push_back({jit::LinkInputKind::LtoIr, code.bytes, code.name});
+      continue;
+    }
     if (code.kind == CodeKind::Ptx) {
       append(program, jit::program_from_ptx(code.bytes, code.name));
       program.units.back().options = code.options;
       continue;
     }
-    for_each_image(code.bytes, code.name, [&](const container::FileImage& image, const std::string& name) {
+    for_each_image(code.bytes, code.name, [&](container::FileImage image, const std::string& name) {
+      move_lto_ir(image, name, sm, lto_ir);
       append(program, units_of(image, name, sm));
     });
   }
+  if (!lto_ir.empty()) append(program, compiled(lto_ir, link.lto_options, sm));
   return program;
 }
 
@@ -134,17 +139,17 @@ ProgramLinks& ProgramLinks::instance() {
   return *links;
 }
 
-void ProgramLinks::begin(Handle link, std::string options) {
+void ProgramLinks::begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options) {
   const std::lock_guard lock(mutex_);
-  open_[link] = {std::move(options), {}};
+  open_[link] = {std::move(ptxas_options), {{}, std::move(lto_options), {}}};
 }
 
 void ProgramLinks::add(Handle link, AddedCode code) {
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(link);
   if (found == open_.end() || !found->second.link.problem.empty()) return;
-  auto& [options, to] = found->second;
-  code.options = options + code.options;
+  auto& [ptxas_options, to] = found->second;
+  code.options = ptxas_options + code.options;
   to.inputs.push_back(std::move(code));
   if (to.bytes() <= kMostBytes) return;
   to.inputs.clear();
@@ -165,9 +170,12 @@ void ProgramLinks::complete(Handle link, const void* image, size_t readable_byte
   // It is copied, since the program may ask for the result again.
   ProgramLink of = found->second.link;
   try {
-    if (of.problem.empty() && !launches(of)) return;
+    const bool may_launch =
+        !of.problem.empty() || launches(of) ||
+        container::has_device_launch({static_cast<const char*>(image), bytes}, "linked code");
+    if (!may_launch) return;
   } catch (const Error& error) {
-    of = {{}, error.what()};
+    of = {{}, {}, error.what()};
   }
   keep({bytes, content_hash({static_cast<const char*>(image), bytes}),
         std::make_shared<ProgramLink>(std::move(of))});
@@ -202,35 +210,5 @@ std::shared_ptr<const ProgramLink> ProgramLinks::link_of(std::string_view machin
       results_, [&](const Result& result) { return has_size(result) && result.hash == hash; });
   return found == results_.end() ? nullptr : found->link;
 }
-
-void link_created(CUlinkState link, const JitOptions& options) {
-  ProgramLinks::instance().begin(link, options_text(options));
-  if (binds_symbols(options))
-    ProgramLinks::instance().spoil(link, "the program's link gives symbols addresses of its own");
-}
-
-void link_data_added(CUlinkState link, CUjitInputType type, const void* data, size_t bytes, const char* name,
-                     const JitOptions& options) {
-  std::string copy(static_cast<const char*>(data), bytes);
-  if (type == CU_JIT_INPUT_PTX) copy.resize(strnlen(copy.data(), copy.size()));
-  ProgramLinks::instance().add(
-      link, {kind_of(type), name != nullptr ? name : "linked code", std::move(copy), options_text(options)});
-}
-
-void link_file_added(CUlinkState link, CUjitInputType type, const char* path, const JitOptions& options) {
-  try {
-    std::string bytes = read_file(path);
-    if (type == CU_JIT_INPUT_PTX) bytes.resize(strnlen(bytes.data(), bytes.size()));
-    ProgramLinks::instance().add(link, {kind_of(type), path, std::move(bytes), options_text(options)});
-  } catch (const Error& error) {
-    ProgramLinks::instance().spoil(link, error.what());
-  }
-}
-
-void link_completed(CUlinkState link, const void* image, size_t bytes) {
-  ProgramLinks::instance().complete(link, image, bytes);
-}
-
-void link_about_to_end(CUlinkState link) { ProgramLinks::instance().end(link); }
 
 }  // namespace klap::runtime

@@ -1,4 +1,4 @@
-// Code that a program links itself, by the driver's linker (cuLink*).
+// Code that a program links itself, by the driver's linker or by nvJitLink (link_calls.h).
 //
 // The result of a link is machine code, of which nothing can be rewritten. So what the program adds to a link
 // is copied, and kept until its result is loaded. The module is then made from these inputs, as if they were
@@ -8,8 +8,6 @@
 // forgotten when all together are too large. Then the result is loaded as it is, as are links of which an
 // input is not understood.
 #pragma once
-
-#include <cuda.h>
 
 #include <array>
 #include <atomic>
@@ -26,8 +24,8 @@
 
 namespace klap::runtime {
 
-// PTX; another kind of code, told by its first bytes; or code that is not machine code yet, for the linker's
-// own compiler.
+// PTX; another kind of code, told by its first bytes; or code for link-time optimisation, which nvJitLink can
+// compile to PTX.
 enum class CodeKind : uint8_t { Ptx, Binary, LtoIr };
 
 struct AddedCode {
@@ -39,15 +37,18 @@ struct AddedCode {
 
 struct ProgramLink {
   std::vector<AddedCode> inputs;
-  std::string problem;  // why it is not understood; empty if it is
+  std::vector<std::string> lto_options;  // of nvJitLink, for code for link-time optimisation
+  std::string problem;                   // why it is not understood; empty if it is
   [[nodiscard]] size_t bytes() const;
 };
 
-// True if code of the link launches kernels from the device. Throws Error(Container) for damaged inputs.
+// True if code of the link launches kernels from the device, as far as that can be seen before it is
+// compiled. Throws Error(Container) for damaged inputs.
 bool launches(const ProgramLink& link);
 
-// The link's inputs as units, for a device of compute capability `sm`. Throws Error(Unsupported) for a link
-// that is not understood, and Error(Container).
+// The link's inputs as units, for a device of compute capability `sm`. All code for link-time optimisation
+// becomes one unit. Throws Error(Unsupported) for a link that is not understood, Error(Container), and
+// Error(Link) where that code cannot be compiled.
 jit::Program program_from(const ProgramLink& link, uint32_t sm);
 
 class ProgramLinks {
@@ -56,8 +57,8 @@ class ProgramLinks {
 
   // Each call says that the program did that with a link of this handle.
   using Handle = const void*;
-  // `options` are those for all PTX of the link, as ptxas options.
-  void begin(Handle link, std::string options);
+  // `ptxas_options` are for all PTX of the link.
+  void begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options = {});
   void add(Handle link, AddedCode code);
   void spoil(Handle link, const std::string& problem);
   void complete(Handle link, const void* image, size_t readable_bytes);
@@ -70,7 +71,7 @@ class ProgramLinks {
 
  private:
   struct OpenLink {
-    std::string options;
+    std::string ptxas_options;
     ProgramLink link;
   };
   struct Result {
@@ -86,14 +87,5 @@ class ProgramLinks {
   std::deque<Result> results_;  // the oldest first
   std::atomic<size_t> count_{0};
 };
-
-// The driver's calls, after their success; the last one before it. Options are those of the call.
-struct JitOptions;
-void link_created(CUlinkState link, const JitOptions& options);
-void link_data_added(CUlinkState link, CUjitInputType type, const void* data, size_t bytes, const char* name,
-                     const JitOptions& options);
-void link_file_added(CUlinkState link, CUjitInputType type, const char* path, const JitOptions& options);
-void link_completed(CUlinkState link, const void* image, size_t bytes);
-void link_about_to_end(CUlinkState link);
 
 }  // namespace klap::runtime

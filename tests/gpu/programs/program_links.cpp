@@ -4,9 +4,7 @@
 //
 // Natively all of it is right. Preloaded, the module is made from the inputs of the link. The harness counts
 // the children, which tells that every load was rewritten.
-#include <unistd.h>
-
-#include "driver_program.h"
+#include "linked_module.h"
 
 namespace {
 
@@ -27,10 +25,6 @@ void open_linker() {
   look_up(get, "cuLinkAddFile", linker.add_file);
   look_up(get, "cuLinkComplete", linker.complete);
   look_up(get, "cuLinkDestroy", linker.destroy);
-}
-
-const char* device_runtime() {
-  return access(KLAP_CUDADEVRT, R_OK) == 0 ? KLAP_CUDADEVRT : "/usr/local/cuda/lib64/libcudadevrt.a";
 }
 
 // One link with a log, as programs have it.
@@ -74,28 +68,6 @@ class Link {
   size_t bytes_ = 0;
   char log_[2048] = "";
 };
-
-void test_module(const char* how, const char* what, CUresult loaded, CUmodule module) {
-  CUfunction function = nullptr;
-  CUdeviceptr bias = 0;
-  if (loaded == CUDA_SUCCESS) loaded = driver.module_function(&function, module, "launch_all");
-  if (loaded == CUDA_SUCCESS) loaded = driver.module_global(&bias, nullptr, module, "bias");
-  print(how, what, loaded, loaded == CUDA_SUCCESS ? run(function, bias) : "");
-  if (loaded != CUDA_SUCCESS) ++wrong;
-  if (module != nullptr) check(driver.module_unload(module), "cuModuleUnload");
-}
-
-void test_library(const char* how, const char* what, const void* image) {
-  CUlibrary library = nullptr;
-  CUkernel kernel = nullptr;
-  CUdeviceptr bias = 0;
-  CUresult loaded = driver.library_load_data(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (loaded == CUDA_SUCCESS) loaded = driver.library_kernel(&kernel, library, "launch_all");
-  if (loaded == CUDA_SUCCESS) loaded = driver.library_global(&bias, nullptr, library, "bias");
-  print(how, what, loaded, loaded == CUDA_SUCCESS ? run(reinterpret_cast<CUfunction>(kernel), bias) : "");
-  if (loaded != CUDA_SUCCESS) ++wrong;
-  if (library != nullptr) check(driver.library_unload(library), "cuLibraryUnload");
-}
 
 // Loads the result in every way.
 void test_link(const char* what, Link& link) {

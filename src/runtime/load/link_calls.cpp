@@ -1,0 +1,161 @@
+#include "runtime/load/link_calls.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "container/archive.h"
+#include "container/image.h"
+#include "runtime/load/image_rewrite.h"
+#include "runtime/load/program_links.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// PTX ends at its NUL, if it has one.
+AddedCode code_of(CodeKind kind, const char* name, std::string bytes, std::string options) {
+  if (kind == CodeKind::Ptx) bytes.resize(strnlen(bytes.data(), bytes.size()));
+  return {kind, name != nullptr ? name : "linked code", std::move(bytes), std::move(options)};
+}
+
+void add_file(ProgramLinks::Handle link, const char* path, const auto& kind_of_bytes, std::string options) {
+  try {
+    std::string bytes = read_file(path);
+    const CodeKind kind = kind_of_bytes(bytes);
+    ProgramLinks::instance().add(link, code_of(kind, path, std::move(bytes), std::move(options)));
+  } catch (const Error& error) {
+    ProgramLinks::instance().spoil(link, error.what());
+  }
+}
+
+// ---- the driver's ----
+
+// Its own compiler has an older form of such code, and options of its own.
+constexpr char kNotForTheDriver[] = "the driver links code for link-time optimisation";
+
+CodeKind kind_of(CUjitInputType type) {
+  switch (type) {
+    case CU_JIT_INPUT_PTX:
+      return CodeKind::Ptx;
+    case CU_JIT_INPUT_CUBIN:
+    case CU_JIT_INPUT_FATBINARY:
+    case CU_JIT_INPUT_OBJECT:
+    case CU_JIT_INPUT_LIBRARY:
+      return CodeKind::Binary;
+    default:
+      return CodeKind::LtoIr;
+  }
+}
+
+std::string options_text(const JitOptions& options) {
+  return options.count == 0 ? "" : ptxas_options({options.names, options.count}, options.values);
+}
+
+// Names that the linker resolves to addresses that only this call knows.
+bool binds_symbols(const JitOptions& options) {
+  return std::any_of(options.names, options.names + options.count,
+                     [](CUjit_option name) { return name == CU_JIT_GLOBAL_SYMBOL_NAMES; });
+}
+
+// ---- nvJitLink's ----
+
+// The options that change code, as ptxas options.
+std::string options_text(uint32_t count, const char* const* options) {
+  static constexpr std::array<std::string_view, 4> kSame = {"-maxrregcount=", "-O", "-g", "-lineinfo"};
+  constexpr std::string_view kAssembler = "-Xptxas=";
+  std::string text;
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string_view option = options[i];
+    if (option.starts_with(kAssembler)) text += " " + std::string(option.substr(kAssembler.size()));
+    if (std::ranges::any_of(kSame, [&](std::string_view same) { return option.starts_with(same); }))
+      text += " " + std::string(option);
+  }
+  return text;
+}
+
+// The options that say how code for link-time optimisation is compiled, as they are.
+std::vector<std::string> lto_options(uint32_t count, const char* const* options) {
+  static constexpr std::array<std::string_view, 10> kOthers = {
+      "-maxrregcount=",      "-Xptxas=", "-verbose", "-dryrun",      "-no-cache", "-split-compile",
+      "-jump-table-density", "-time",    "-ptx",     "-device-stack"};
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string_view option = options[i];
+    if (std::ranges::none_of(kOthers, [&](std::string_view other) { return option.starts_with(other); }))
+      out.emplace_back(option);
+  }
+  return out;
+}
+
+// Where the type is left to nvJitLink, bytes of a kind that is not known are LTO-IR.
+CodeKind kind_of(nvJitLinkInputType type, const std::string& bytes) {
+  if (type == NVJITLINK_INPUT_PTX) return CodeKind::Ptx;
+  if (type == NVJITLINK_INPUT_LTOIR || type == NVJITLINK_INPUT_INDEX) return CodeKind::LtoIr;
+  if (type != NVJITLINK_INPUT_ANY) return CodeKind::Binary;
+  switch (container::classify(bytes.c_str())) {
+    case container::ImageKind::Ptx:
+      return CodeKind::Ptx;
+    case container::ImageKind::Unknown:
+      return CodeKind::LtoIr;
+    default:
+      return CodeKind::Binary;
+  }
+}
+
+}  // namespace
+
+void link_created(CUlinkState link, const JitOptions& options) {
+  ProgramLinks::instance().begin(link, options_text(options));
+  if (binds_symbols(options))
+    ProgramLinks::instance().spoil(link, "the program's link gives symbols addresses of its own");
+}
+
+void link_data_added(CUlinkState link, CUjitInputType type, const void* data, size_t bytes, const char* name,
+                     const JitOptions& options) {
+  if (kind_of(type) == CodeKind::LtoIr) ProgramLinks::instance().spoil(link, kNotForTheDriver);
+  ProgramLinks::instance().add(
+      link, code_of(kind_of(type), name, {static_cast<const char*>(data), bytes}, options_text(options)));
+}
+
+void link_file_added(CUlinkState link, CUjitInputType type, const char* path, const JitOptions& options) {
+  if (kind_of(type) == CodeKind::LtoIr) ProgramLinks::instance().spoil(link, kNotForTheDriver);
+  add_file(
+      link, path, [type](const std::string&) { return kind_of(type); }, options_text(options));
+}
+
+void link_completed(CUlinkState link, const void* image, size_t bytes) {
+  ProgramLinks::instance().complete(link, image, bytes);
+}
+
+void link_about_to_end(CUlinkState link) { ProgramLinks::instance().end(link); }
+
+void link_created(nvJitLinkHandle link, uint32_t count, const char* const* options) {
+  ProgramLinks::instance().begin(link, options_text(count, options), lto_options(count, options));
+}
+
+void link_data_added(nvJitLinkHandle link, nvJitLinkInputType type, const void* data, size_t bytes,
+                     const char* name) {
+  std::string copy(static_cast<const char*>(data), bytes);
+  const CodeKind kind = kind_of(type, copy);
+  ProgramLinks::instance().add(link, code_of(kind, name, std::move(copy), ""));
+}
+
+void link_file_added(nvJitLinkHandle link, nvJitLinkInputType type, const char* path) {
+  add_file(
+      link, path, [type](const std::string& bytes) { return kind_of(type, bytes); }, "");
+}
+
+// The machine code's own headers say how long it is.
+void link_completed(nvJitLinkHandle link, const void* cubin) {
+  ProgramLinks::instance().complete(link, cubin, SIZE_MAX);
+}
+
+void link_about_to_end(nvJitLinkHandle link) { ProgramLinks::instance().end(link); }
+
+}  // namespace klap::runtime

@@ -1,0 +1,206 @@
+#include "shim/nvjitlink.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "runtime/load/link_calls.h"
+#include "runtime/process.h"
+#include "shim/hooks.h"
+#include "shim/libcuda.h"
+#include "support/boundary.h"
+
+namespace klap::shim {
+namespace {
+
+enum Function : size_t { kCreate, kDestroy, kAddData, kAddFile, kGetCubin, kFunctions };
+constexpr std::array<const char*, kFunctions> kNames = {
+    "nvJitLinkCreate", "nvJitLinkDestroy", "nvJitLinkAddData", "nvJitLinkAddFile", "nvJitLinkGetLinkedCubin"};
+
+// X(number, version): those that a program may be linked against.
+#define KLAP_NVJITLINK_VERSIONS(X) \
+  X(0, 12_0)                       \
+  X(1, 12_1)                       \
+  X(2, 12_2)                       \
+  X(3, 12_3)                       \
+  X(4, 12_4)                       \
+  X(5, 12_5)                       \
+  X(6, 12_6)                       \
+  X(7, 12_7)                       \
+  X(8, 12_8)                       \
+  X(9, 12_9)                       \
+  X(10, 13_0)                      \
+  X(11, 13_1)                      \
+  X(12, 13_2)                      \
+  X(13, 13_3)
+#define X(number, version) #version,
+constexpr std::array kVersions = {KLAP_NVJITLINK_VERSIONS(X)};
+#undef X
+
+// Libraries whose plain names were asked for have numbers behind those of the versions.
+constexpr size_t kMostLibraries = 4;
+
+struct Real {
+  std::array<std::atomic<void*>, kFunctions> functions{};
+  std::atomic<const void*> library{nullptr};  // where it is mapped, if its plain names were asked for
+};
+std::array<Real, kVersions.size() + kMostLibraries> reals;
+
+// The files of loaded libraries of that name, which need not be in sight of a search for a symbol.
+struct LoadedLibraries {
+  std::array<std::array<char, 1024>, 8> files{};
+  size_t count = 0;
+};
+int note_library(dl_phdr_info* info, size_t, void* data) {
+  auto& found = *static_cast<LoadedLibraries*>(data);
+  const char* const file = info->dlpi_name;
+  if (file == nullptr || std::strstr(file, "libnvJitLink") == nullptr) return 0;
+  if (found.count == found.files.size() || std::strlen(file) >= found.files[0].size()) return 0;
+  std::strcpy(found.files[found.count++].data(), file);
+  return 0;
+}
+
+void* function_named(const char* symbol) {
+  if (void* const behind = next_dlsym()(RTLD_NEXT, symbol)) return behind;
+  LoadedLibraries loaded;
+  dl_iterate_phdr(note_library, &loaded);
+  for (size_t i = 0; i < loaded.count; ++i) {
+    // The handle is never closed, which keeps the function in place.
+    void* const handle = dlopen(loaded.files[i].data(), RTLD_LAZY | RTLD_NOLOAD);
+    void* const found = handle != nullptr ? next_dlsym()(handle, symbol) : nullptr;
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// Calls the function that the program called.
+template <size_t kReal, Function kFunction, class... Args>
+nvJitLinkResult forward(Args... args) {
+  std::atomic<void*>& known = reals[kReal].functions[kFunction];
+  void* function = known.load(std::memory_order_acquire);
+  if constexpr (kReal < kVersions.size()) {
+    if (function == nullptr) {
+      std::array<char, 64> symbol{};
+      std::snprintf(symbol.data(), symbol.size(), "__%s_%s", kNames[kFunction], kVersions[kReal]);
+      function = function_named(symbol.data());
+      known.store(function, std::memory_order_release);
+    }
+  }
+  if (function == nullptr) return NVJITLINK_ERROR_INTERNAL;
+  return reinterpret_cast<nvJitLinkResult (*)(Args...)>(function)(args...);
+}
+
+// Runs klap_jit's part, which needs no driver: a program may load that after it has linked. The linker that
+// klap_jit itself uses comes here, too.
+template <class Work>
+void note(const char* entry_point, const Work& work) {
+  if (!is_inside() && runtime::active()) contain(entry_point, "runs unchanged", work);
+}
+
+template <size_t kReal>
+nvJitLinkResult create(nvJitLinkHandle* link, uint32_t count, const char* const* options) {
+  const nvJitLinkResult result = forward<kReal, kCreate>(link, count, options);
+  if (result == NVJITLINK_SUCCESS)
+    note(kNames[kCreate], [&] { runtime::link_created(*link, count, options); });
+  return result;
+}
+
+template <size_t kReal>
+nvJitLinkResult destroy(nvJitLinkHandle* link) {
+  if (link != nullptr) note(kNames[kDestroy], [&] { runtime::link_about_to_end(*link); });
+  return forward<kReal, kDestroy>(link);
+}
+
+template <size_t kReal>
+nvJitLinkResult add_data(nvJitLinkHandle link, nvJitLinkInputType type, const void* data, size_t bytes,
+                         const char* name) {
+  const nvJitLinkResult result = forward<kReal, kAddData>(link, type, data, bytes, name);
+  if (result == NVJITLINK_SUCCESS)
+    note(kNames[kAddData], [&] { runtime::link_data_added(link, type, data, bytes, name); });
+  return result;
+}
+
+template <size_t kReal>
+nvJitLinkResult add_file(nvJitLinkHandle link, nvJitLinkInputType type, const char* path) {
+  const nvJitLinkResult result = forward<kReal, kAddFile>(link, type, path);
+  if (result == NVJITLINK_SUCCESS)
+    note(kNames[kAddFile], [&] { runtime::link_file_added(link, type, path); });
+  return result;
+}
+
+template <size_t kReal>
+nvJitLinkResult get_cubin(nvJitLinkHandle link, void* cubin) {
+  const nvJitLinkResult result = forward<kReal, kGetCubin>(link, cubin);
+  if (result == NVJITLINK_SUCCESS) note(kNames[kGetCubin], [&] { runtime::link_completed(link, cubin); });
+  return result;
+}
+
+template <size_t kReal>
+void* hook(size_t function) {
+  switch (function) {
+    case kCreate:
+      return reinterpret_cast<void*>(&create<kReal>);
+    case kDestroy:
+      return reinterpret_cast<void*>(&destroy<kReal>);
+    case kAddData:
+      return reinterpret_cast<void*>(&add_data<kReal>);
+    case kAddFile:
+      return reinterpret_cast<void*>(&add_file<kReal>);
+    default:
+      return reinterpret_cast<void*>(&get_cubin<kReal>);
+  }
+}
+using Hooks = void* (*)(size_t function);
+constexpr std::array<Hooks, kMostLibraries> kHooks = {hook<kVersions.size()>, hook<kVersions.size() + 1>,
+                                                      hook<kVersions.size() + 2>, hook<kVersions.size() + 3>};
+
+}  // namespace
+
+void* look_up_nvjitlink(void* handle, const char* symbol) {
+  size_t function = 0;
+  while (function < kFunctions && std::strcmp(kNames[function], symbol) != 0) ++function;
+  if (function == kFunctions || !runtime::active()) return nullptr;
+  void* const found = next_dlsym()(handle, symbol);
+  Dl_info info{};
+  if (found == nullptr || dladdr(found, &info) == 0) return nullptr;
+  for (size_t i = 0; i < kMostLibraries; ++i) {
+    Real& real = reals[kVersions.size() + i];
+    const void* taken_by = nullptr;
+    if (!real.library.compare_exchange_strong(taken_by, info.dli_fbase) && taken_by != info.dli_fbase)
+      continue;
+    real.functions[function].store(found, std::memory_order_release);
+    return kHooks[i](function);
+  }
+  return nullptr;
+}
+
+}  // namespace klap::shim
+
+#define X(number, version)                                                                                \
+  KLAP_EXPORT nvJitLinkResult __nvJitLinkCreate_##version(nvJitLinkHandle* link, uint32_t count,          \
+                                                          const char* const* options) {                   \
+    return klap::shim::create<number>(link, count, options);                                              \
+  }                                                                                                       \
+  KLAP_EXPORT nvJitLinkResult __nvJitLinkDestroy_##version(nvJitLinkHandle* link) {                       \
+    return klap::shim::destroy<number>(link);                                                             \
+  }                                                                                                       \
+  KLAP_EXPORT nvJitLinkResult __nvJitLinkAddData_##version(                                               \
+      nvJitLinkHandle link, nvJitLinkInputType type, const void* data, size_t bytes, const char* name) {  \
+    return klap::shim::add_data<number>(link, type, data, bytes, name);                                   \
+  }                                                                                                       \
+  KLAP_EXPORT nvJitLinkResult __nvJitLinkAddFile_##version(nvJitLinkHandle link, nvJitLinkInputType type, \
+                                                           const char* path) {                            \
+    return klap::shim::add_file<number>(link, type, path);                                                \
+  }                                                                                                       \
+  KLAP_EXPORT nvJitLinkResult __nvJitLinkGetLinkedCubin_##version(nvJitLinkHandle link, void* cubin) {    \
+    return klap::shim::get_cubin<number>(link, cubin);                                                    \
+  }
+extern "C" {
+KLAP_NVJITLINK_VERSIONS(X)
+}
+#undef X
