@@ -37,7 +37,13 @@ constexpr std::array<const char*, kFunctions> kNames = {
   X(10, 13_0)                      \
   X(11, 13_1)                      \
   X(12, 13_2)                      \
-  X(13, 13_3)
+  X(13, 13_3)                      \
+  X(14, 13_4)                      \
+  X(15, 13_5)                      \
+  X(16, 13_6)                      \
+  X(17, 13_7)                      \
+  X(18, 13_8)                      \
+  X(19, 13_9)
 #define X(number, version) #version,
 constexpr std::array kVersions = {KLAP_NVJITLINK_VERSIONS(X)};
 #undef X

@@ -81,6 +81,8 @@ const std::vector<Form>& forms() {
       {"the same beside other launch sites", {"sizes_two_sites"}},
       {"a constant block in a template", {"sizes_in_template"}},
       {"launches under divergent control flow", {"divergent", "groups_early_returns"}},
+      {"launches that do not test whether there is a buffer",
+       {"untested_buffer", "untested_buffer_of_some_lanes", "untested_buffer_of_no_arguments"}},
       {"arguments of every width, structures by value", {"argument_widths", "shared_many_bytes"}},
       {"structures by value of more than 128 bytes",
        {"structure_copied", "structure_changed", "structure_read", "structure_of_letters",

@@ -111,7 +111,6 @@ class SiteFinder {
 
   static constexpr std::string_view kUnknownResult = "the call's result is read in another width";
   static constexpr std::string_view kControlFlow = "control flow between the two calls";
-  static constexpr std::string_view kNoNullTest = "the buffer is not tested for null";
   static constexpr std::string_view kUnknownNullTest = "the buffer is not tested for null in the known way";
 
   [[nodiscard]] const FlatInstruction& at(uint32_t index) const { return flow_.instructions()[index]; }
@@ -166,8 +165,9 @@ class SiteFinder {
     return {};
   }
 
-  // Walks from behind the first call along the only path to the second, over the null test and the argument
-  // stores.
+  // Walks from behind the first call along the only path to the second, over the null test, if there is one,
+  // and the argument stores. Without a test the stores of a launch that CUDA refuses would end the program
+  // natively. Here they go into a record of no blocks.
   std::string follow(Site& site, uint32_t i, LaunchForm form) {
     path_.clear();
     null_when_.clear();
@@ -177,18 +177,14 @@ class SiteFinder {
     bool labelled = i < instructions.size() && flow_.is_labelled(i);
     while (i < instructions.size() && path_.size() <= instructions.size()) {
       const Statement& s = *at(i).statement;
-      const bool tested = site.null_branch != nullptr || form == LaunchForm::Documented;
-      if (labelled)
-        return problem(
-            tested ? "a label stands between the two calls" : "a label stands before the null test", s);
-      if (const auto call = parse_call(m_, s, data_.names()))
-        return tested ? launch(site, i, *call, form) : problem(kNoNullTest, s);
+      if (labelled) return problem("a label stands between the two calls", s);
+      if (const auto call = parse_call(m_, s, data_.names())) return launch(site, i, *call, form);
       const std::string_view opcode = m_.text(s.head);
       if (opcode == "brx" || opcode == "ret" || opcode == "exit" || opcode == "trap")
-        return problem(tested ? kControlFlow : kNoNullTest, s);
+        return problem(kControlFlow, s);
       path_.push_back(i);
       if (opcode == "bra") {
-        std::string wrong = branch(site, s, i, tested);
+        std::string wrong = branch(site, s, i);
         if (!wrong.empty()) return wrong;
         labelled = site.null_branch == &s && leaves_on_null(s) && flow_.is_labelled(i);
         continue;
@@ -233,17 +229,15 @@ class SiteFinder {
   }
 
   // Moves `i` to where the path goes on behind a branch.
-  std::string branch(Site& site, const Statement& s, uint32_t& i, bool tested) {
+  std::string branch(Site& site, const Statement& s, uint32_t& i) {
     if (!s.predicated) {
       i = jump_target(i);
       return i == ControlFlow::npos ? problem("a branch that others join stands between the two calls", s)
                                     : "";
     }
     if (site.null_branch != nullptr) return problem(kControlFlow, s);
-    if (!null_when_.contains(m_.text(s.predicate))) {
-      return problem(
-          tested ? kControlFlow : std::string_view("the branch after the call does not test the buffer"), s);
-    }
+    if (!null_when_.contains(m_.text(s.predicate)))
+      return problem("the branch behind the call does not test the buffer", s);
     site.null_branch = &s;
     if (leaves_on_null(s)) {
       ++i;

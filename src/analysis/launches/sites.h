@@ -39,7 +39,7 @@ struct Site {
   const ptx::Statement* get_scope = nullptr;  // block around it
   const ptx::Statement* launch_call = nullptr;
   const ptx::Statement* launch_scope = nullptr;
-  const ptx::Statement* null_branch = nullptr;  // may be missing in the documented form
+  const ptx::Statement* null_branch = nullptr;  // may be missing
   std::string wrapper;                     // the local function that stands for the runtime's; may be empty
   std::string callee;                      // symbol; empty when it is not a direct one
   std::string callee_operand;              // register that carries it
