@@ -267,7 +267,8 @@ uint64_t machine_code_bytes(const void* image) {
   const Bytes header(static_cast<const std::byte*>(image), kHeaderBytes);
   const auto end_of_table = [&](size_t offset_at, size_t entry_bytes_at) {
     const uint64_t entries = load<uint16_t>(header, entry_bytes_at + 2);
-    return load<uint64_t>(header, offset_at) + load<uint16_t>(header, entry_bytes_at) * entries;
+    const auto offset = load<uint64_t>(header, offset_at);
+    return std::min(offset, kMaxImageBytes + 1) + load<uint16_t>(header, entry_bytes_at) * entries;
   };
   const uint64_t segments = end_of_table(32, 54), sections = end_of_table(40, 58);
   const uint64_t bytes = std::max({segments, sections, uint64_t{kHeaderBytes}});

@@ -1,6 +1,8 @@
 // Which entry counts for a device, which unit launches, which is the device runtime.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "synthetic.h"
 
 namespace klap::container {
@@ -61,6 +63,27 @@ TEST(DeviceRuntime, IsTheUnitThatDefinesTheLaunchFunctions) {
   EXPECT_FALSE(is_device_runtime(unit_of(program, 0)));
   EXPECT_FALSE(is_device_runtime(unit_of(program, 1)));
   EXPECT_TRUE(is_device_runtime(unit_of(program, 2)));
+}
+
+TEST(MachineCode, EndsWithTheLaterOfItsTables) {
+  std::string bytes(
+      "\x7f"
+      "ELF\x02",
+      5);
+  bytes.resize(64);
+  EXPECT_EQ(64u, machine_code_bytes(bytes.data()));
+  const auto set = [&](size_t at, auto value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
+  set(32, uint64_t{1000}), set(54, uint16_t{56}), set(56, uint16_t{4});
+  EXPECT_EQ(1224u, machine_code_bytes(bytes.data()));
+  set(40, uint64_t{900}), set(58, uint16_t{64}), set(60, uint16_t{10});
+  EXPECT_EQ(1540u, machine_code_bytes(bytes.data()));
+  set(40, ~uint64_t{0} - 100);
+  EXPECT_EQ(0u, machine_code_bytes(bytes.data())) << "a sum that wraps around";
+  set(40, uint64_t{1} << 40);
+  EXPECT_EQ(0u, machine_code_bytes(bytes.data())) << "longer than any image";
+  bytes[4] = 1;
+  EXPECT_EQ(0u, machine_code_bytes(bytes.data())) << "of 32 bits";
+  EXPECT_EQ(0u, machine_code_bytes("//"));
 }
 
 TEST(DeviceLaunch, IsMentionedByTheUnitThatLaunches) {

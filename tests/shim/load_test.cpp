@@ -92,22 +92,48 @@ TEST(Load, FinishedMachineCodeThatLaunchesIsSaidToStayAsItIs) {
   }
 }
 
-// Without a driver, and where no search for a symbol sees nvJitLink.
+// A process without a driver, where no search for a symbol sees nvJitLink, links into that file.
+Outcome link_into(const TemporaryFile& file, const Options& options) {
+  return run_program("local_linker",
+                     {KLAP_PROGRAMS "/libnvjitlink_user.so", kObjects + "/launching.ptx", KLAP_CUDADEVRT,
+                      file.path().string()},
+                     options);
+}
+
 TEST(Load, ALibraryOfTheProgramFindsItsOwnLinker) {
-  const std::vector<std::string> arguments = {KLAP_PROGRAMS "/libnvjitlink_user.so",
-                                              kObjects + "/launching.ptx"};
-  std::string native;
-  for (const char* const disabled : {"native", "1", ""}) {
+  const TemporaryFile file("linked.cubin");
+  std::filesystem::create_directories(file.path().parent_path());
+  Options native;
+  native.preload = false;
+  const Outcome expected = link_into(file, native);
+  EXPECT_EQ("1", expected.said("written"));
+  EXPECT_EQ("0", expected.said("behind"));
+  EXPECT_EQ("1", expected.said("plain"));
+  for (const char* const disabled : {"0", "1"}) {
     Options options;
-    options.preload = std::string(disabled) != "native";
-    if (options.preload && *disabled != '\0') options.environment["KLAP_DISABLE"] = disabled;
-    const Outcome run = run_program("local_linker", arguments, options);
+    options.environment = {{"KLAP_DISABLE", disabled}};
+    const Outcome run = link_into(file, options);
     EXPECT_EQ(0, run.status) << run.error;
     EXPECT_THAT(run.complaints(), IsEmpty());
-    if (native.empty()) native = run.out;
-    EXPECT_EQ(native, run.out) << disabled;
+    EXPECT_EQ(expected.out, run.out);
   }
-  EXPECT_THAT(native, AllOf(HasSubstr("before 0\nresults 0 0 "), HasSubstr("behind 0\nplain 1\nothers 1\n")));
+}
+
+TEST(Load, AnotherProcessKnowsFromWhatCodeWasLinked) {
+  const TemporaryFile file("linked.cubin"), cache("cache"), other("other");
+  std::filesystem::create_directories(file.path().parent_path());
+  Options options;
+  options.environment = {
+      {"KLAP_CACHE_DISABLE", "0"}, {"KLAP_CACHE_DIR", cache.path()}, {"KLAP_GUARD", "off"}};
+  EXPECT_EQ("1", link_into(file, options).said("written"));
+  for (int i = 0; i < 2; ++i) {
+    for (const char* const scenario : {"bytes", "module_file", "library_file"})
+      expect_redirected(run_program("plain", {scenario, file.path().string()}, options));
+  }
+  options.environment["KLAP_CACHE_DIR"] = other.path();
+  const Outcome run = run_program("plain", {"bytes", file.path().string()}, options);
+  EXPECT_EQ("O", roles(run));
+  EXPECT_EQ(1u, run.complaints().size()) << run.error;
 }
 
 TEST(Load, MissingFileIsTheDriversToReport) {

@@ -182,6 +182,8 @@ void cache_ls(const CacheOptions& options) {
     profiles.push_back(describe_profile(folder, file));
     if (!options.json) print_profile(profiles.back());
   }
+  const std::vector<jit::CachedFile> links = folder.links();
+  for (const jit::CachedFile& file : links) bytes += file.bytes;
   json tuned = json::array();
   for (const jit::CachedFile& file : folder.tuned()) {
     tuned.push_back(describe_tuned(folder, file));
@@ -193,11 +195,12 @@ void cache_ls(const CacheOptions& options) {
                 {"max_bytes", cache->options().max_bytes},
                 {"entries", std::move(entries)},
                 {"profiles", std::move(profiles)},
+                {"links", links.size()},
                 {"tuned", std::move(tuned)}});
   } else {
-    fmt::print("{}: {} modules, {} profiles, {} programs tuned, {} of {} bytes\n",
-               cache->options().folder.string(), files.size(), profiles.size(), tuned.size(), bytes,
-               cache->options().max_bytes);
+    fmt::print("{}: {} modules, {} profiles, {} links of programs, {} programs tuned, {} of {} bytes\n",
+               cache->options().folder.string(), files.size(), profiles.size(), links.size(), tuned.size(),
+               bytes, cache->options().max_bytes);
   }
 }
 
@@ -208,10 +211,12 @@ void cache_clear(const CacheOptions& options) {
     print_json({{"folder", cache->options().folder.string()},
                 {"removed", removed.modules},
                 {"profiles_removed", removed.profiles},
+                {"links_removed", removed.links},
                 {"tuned_removed", removed.tuned}});
   } else {
-    fmt::print("{}: {} modules, {} profiles and the tuned settings of {} programs removed\n",
-               cache->options().folder.string(), removed.modules, removed.profiles, removed.tuned);
+    fmt::print("{}: {} modules, {} profiles, {} links and the tuned settings of {} programs removed\n",
+               cache->options().folder.string(), removed.modules, removed.profiles, removed.links,
+               removed.tuned);
   }
 }
 

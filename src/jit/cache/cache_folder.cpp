@@ -182,6 +182,8 @@ std::vector<CachedFile> CacheFolder::entries() const { return list(kEntry); }
 
 std::vector<CachedFile> CacheFolder::profiles() const { return list(kProfileEnding); }
 
+std::vector<CachedFile> CacheFolder::links() const { return list(kLinkEnding); }
+
 std::vector<CachedFile> CacheFolder::tuned() const { return list(kTunedEnding); }
 
 void CacheFolder::trim(uint64_t max_bytes) const {
@@ -190,6 +192,7 @@ void CacheFolder::trim(uint64_t max_bytes) const {
   uint64_t total = 0;
   std::vector<CachedFile> all = entries();
   std::ranges::copy(profiles(), std::back_inserter(all));
+  std::ranges::copy(links(), std::back_inserter(all));
   std::ranges::sort(all, {}, &CachedFile::used);
   for (const CachedFile& file : all) total += file.bytes;
   for (const CachedFile& file : all) {
@@ -212,7 +215,10 @@ CacheFolder::Removed CacheFolder::clear() const {
     return static_cast<size_t>(
         std::ranges::count_if(files, [this](const CachedFile& file) { return remove(file.name); }));
   };
-  return {.modules = removed(entries()), .profiles = removed(profiles()), .tuned = removed(tuned())};
+  return {.modules = removed(entries()),
+          .profiles = removed(profiles()),
+          .links = removed(links()),
+          .tuned = removed(tuned())};
 }
 
 CacheLock::Result CacheLock::try_take() {

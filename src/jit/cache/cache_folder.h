@@ -17,6 +17,8 @@ namespace klap::jit {
 
 // The files of measured times (runtime/parents/guard_profile.h) end so.
 inline constexpr std::string_view kProfileEnding = ".profile";
+// The files with the inputs of links that programs made (runtime/load/link_files.h) end so.
+inline constexpr std::string_view kLinkEnding = ".link";
 // The files of tuned settings (runtime/load/tuned_settings.h) end so.
 inline constexpr std::string_view kTunedEnding = ".tuned";
 
@@ -54,17 +56,18 @@ class CacheFolder {
   void touch(const std::string& name) const;
   bool remove(const std::string& name) const;
 
-  // Modules, profiles and tuned settings, the one that was used longest ago first.
+  // Modules, profiles, links and tuned settings, the one that was used longest ago first.
   [[nodiscard]] std::vector<CachedFile> entries() const;
   [[nodiscard]] std::vector<CachedFile> profiles() const;
+  [[nodiscard]] std::vector<CachedFile> links() const;
   [[nodiscard]] std::vector<CachedFile> tuned() const;
-  // Removes the modules and profiles that were used longest ago until both fit into `max_bytes`, and what
-  // dead processes left behind. Does nothing while another process does it. Tuned settings are small, and
-  // took somebody minutes, so they stay.
+  // Removes the modules, profiles and links that were used longest ago until all fit into `max_bytes`, and
+  // what dead processes left behind. Does nothing while another process does it. Tuned settings are small,
+  // and took somebody minutes, so they stay.
   void trim(uint64_t max_bytes) const;
   // Removes everything that belongs to the cache; returns how many files of each kind that were.
   struct Removed {
-    size_t modules = 0, profiles = 0, tuned = 0;
+    size_t modules = 0, profiles = 0, links = 0, tuned = 0;
   };
   Removed clear() const;
 

@@ -11,6 +11,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/load/driver_linker.h"
+#include "runtime/load/link_files.h"
 #include "runtime/load/module_cache.h"
 #include "runtime/load/program_links.h"
 #include "runtime/load/tuned_settings.h"
@@ -67,6 +68,15 @@ struct Contents {
   std::shared_ptr<const ProgramLink> link;  // whose result that is
 };
 
+// Damaged code is the driver's to refuse.
+bool machine_code_launches(std::string_view machine_code) {
+  try {
+    return container::has_device_launch(machine_code, "machine code");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 Contents look_into(const ImageSource& source, container::ImageKind kind) {
   Contents contents;
   if (kind == container::ImageKind::Ptx) {
@@ -79,19 +89,12 @@ Contents look_into(const ImageSource& source, container::ImageKind kind) {
     if (bytes > source.readable_bytes) return contents;
     contents.machine_code = {static_cast<const char*>(source.image), bytes};
     contents.link = ProgramLinks::instance().link_of(contents.machine_code);
+    if (!contents.link && machine_code_launches(contents.machine_code))
+      contents.link = LinkFiles::instance().find(contents.machine_code);
   } else {
     contents.fatbins.push_back(container::parse_fatbin(source.image, source.readable_bytes));
   }
   return contents;
-}
-
-// Damaged code is the driver's to refuse.
-bool machine_code_launches(std::string_view machine_code) {
-  try {
-    return container::has_device_launch(machine_code, "machine code");
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 // True for finished machine code that launches, of which nothing can be rewritten.

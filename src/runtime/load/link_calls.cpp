@@ -10,6 +10,7 @@
 #include "container/archive.h"
 #include "container/image.h"
 #include "runtime/load/image_rewrite.h"
+#include "runtime/load/link_files.h"
 #include "runtime/load/program_links.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -32,6 +33,14 @@ void add_file(ProgramLinks::Handle link, const char* path, const auto& kind_of_b
   } catch (const Error& error) {
     ProgramLinks::instance().spoil(link, error.what());
   }
+}
+
+void completed(ProgramLinks::Handle link, const void* image, size_t readable_bytes) {
+  const uint64_t bytes = container::machine_code_bytes(image);
+  if (bytes == 0 || bytes > readable_bytes) return;
+  const std::string_view machine_code(static_cast<const char*>(image), bytes);
+  const auto kept = ProgramLinks::instance().complete(link, machine_code);
+  if (kept && kept->problem.empty()) LinkFiles::instance().keep(machine_code, *kept);
 }
 
 // ---- the driver's ----
@@ -129,9 +138,7 @@ void link_file_added(CUlinkState link, CUjitInputType type, const char* path, co
       link, path, [type](const std::string&) { return kind_of(type); }, options_text(options));
 }
 
-void link_completed(CUlinkState link, const void* image, size_t bytes) {
-  ProgramLinks::instance().complete(link, image, bytes);
-}
+void link_completed(CUlinkState link, const void* image, size_t bytes) { completed(link, image, bytes); }
 
 void link_about_to_end(CUlinkState link) { ProgramLinks::instance().end(link); }
 
@@ -152,9 +159,7 @@ void link_file_added(nvJitLinkHandle link, nvJitLinkInputType type, const char* 
 }
 
 // The machine code's own headers say how long it is.
-void link_completed(nvJitLinkHandle link, const void* cubin) {
-  ProgramLinks::instance().complete(link, cubin, SIZE_MAX);
-}
+void link_completed(nvJitLinkHandle link, const void* cubin) { completed(link, cubin, SIZE_MAX); }
 
 void link_about_to_end(nvJitLinkHandle link) { ProgramLinks::instance().end(link); }
 

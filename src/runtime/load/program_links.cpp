@@ -162,23 +162,22 @@ void ProgramLinks::spoil(Handle link, const std::string& problem) {
   if (found != open_.end() && found->second.link.problem.empty()) found->second.link.problem = problem;
 }
 
-void ProgramLinks::complete(Handle link, const void* image, size_t readable_bytes) {
+std::shared_ptr<const ProgramLink> ProgramLinks::complete(Handle link, std::string_view machine_code) {
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(link);
-  const uint64_t bytes = container::machine_code_bytes(image);
-  if (found == open_.end() || bytes == 0 || bytes > readable_bytes) return;
+  if (found == open_.end()) return nullptr;
   // It is copied, since the program may ask for the result again.
   ProgramLink of = found->second.link;
   try {
     const bool may_launch =
-        !of.problem.empty() || launches(of) ||
-        container::has_device_launch({static_cast<const char*>(image), bytes}, "linked code");
-    if (!may_launch) return;
+        !of.problem.empty() || launches(of) || container::has_device_launch(machine_code, "linked code");
+    if (!may_launch) return nullptr;
   } catch (const Error& error) {
     of = {{}, {}, error.what()};
   }
-  keep({bytes, content_hash({static_cast<const char*>(image), bytes}),
-        std::make_shared<ProgramLink>(std::move(of))});
+  auto kept = std::make_shared<const ProgramLink>(std::move(of));
+  keep({machine_code.size(), content_hash(machine_code), kept});
+  return kept;
 }
 
 void ProgramLinks::keep(Result result) {

@@ -61,7 +61,8 @@ class ProgramLinks {
   void begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options = {});
   void add(Handle link, AddedCode code);
   void spoil(Handle link, const std::string& problem);
-  void complete(Handle link, const void* image, size_t readable_bytes);
+  // Returns the link if it is kept.
+  std::shared_ptr<const ProgramLink> complete(Handle link, std::string_view machine_code);
   void end(Handle link);
 
   // True if no result is kept.

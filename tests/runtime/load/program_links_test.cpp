@@ -44,7 +44,7 @@ class ProgramLinksTest : public testing::Test {
   void link(const std::string& image, const std::vector<AddedCode>& codes) {
     links_.begin(this, "");
     for (const AddedCode& code : codes) links_.add(this, code);
-    links_.complete(this, image.data(), image.size());
+    links_.complete(this, image);
     links_.end(this);
   }
   ProgramLinks links_;
@@ -69,14 +69,6 @@ TEST_F(ProgramLinksTest, LinksThatDoNotLaunchAreForgotten) {
   link(image, {ptx(kQuiet)});
   EXPECT_TRUE(links_.none());
   EXPECT_EQ(nullptr, links_.link_of(image));
-}
-
-TEST_F(ProgramLinksTest, SomethingThatIsNoMachineCodeIsNoResult) {
-  link("MERCURY", {ptx(kLaunching)});
-  std::string longer = machine_code("code");
-  longer.pop_back();
-  link(longer, {ptx(kLaunching)});
-  EXPECT_TRUE(links_.none());
 }
 
 TEST_F(ProgramLinksTest, AHandleMayBecomeAnotherLinks) {
@@ -130,7 +122,7 @@ TEST_F(ProgramLinksTest, OptionsOfTheLinkComeBeforeThoseOfItsInput) {
   const std::string image = machine_code("code");
   links_.begin(this, " -maxrregcount=64");
   links_.add(this, {CodeKind::Ptx, "module", kLaunching, " -lineinfo"});
-  links_.complete(this, image.data(), image.size());
+  links_.complete(this, image);
   ASSERT_NE(nullptr, links_.link_of(image));
   EXPECT_EQ(" -maxrregcount=64 -lineinfo", program_from(*links_.link_of(image), 90).units[0].options);
 }

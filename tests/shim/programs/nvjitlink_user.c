@@ -1,21 +1,23 @@
-/* A library that is linked against nvJitLink, as CUDA's own are: makes a link of one PTX file and prints what
- * each call returned. */
+/* A library that is linked against nvJitLink, as CUDA's own are: links PTX with the device runtime, writes
+ * the result to a file, and prints what each call returned. */
 #include <nvJitLink.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-void link_file(const char* file) {
+void link_file(const char* ptx, const char* device_runtime, const char* result) {
   const char* options[] = {"-arch=sm_90"};
   nvJitLinkHandle handle = NULL;
   size_t bytes = 0;
-  int results[4];
-  results[0] = nvJitLinkCreate(&handle, 1, options);
-  results[1] = nvJitLinkAddFile(handle, NVJITLINK_INPUT_PTX, file);
-  results[2] = nvJitLinkComplete(handle);
-  results[3] = nvJitLinkGetLinkedCubinSize(handle, &bytes);
-  printf("results %d %d %d %d\n", results[0], results[1], results[2], results[3]);
-  void* cubin = malloc(bytes);
-  int result = nvJitLinkGetLinkedCubin(handle, cubin);
-  printf("last %d %d %d\n", result, nvJitLinkDestroy(&handle), handle == NULL);
+  printf("create %d\n", nvJitLinkCreate(&handle, 1, options));
+  printf("ptx %d\n", nvJitLinkAddFile(handle, NVJITLINK_INPUT_PTX, ptx));
+  printf("runtime %d\n", nvJitLinkAddFile(handle, NVJITLINK_INPUT_LIBRARY, device_runtime));
+  printf("complete %d\n", nvJitLinkComplete(handle));
+  printf("size %d\n", nvJitLinkGetLinkedCubinSize(handle, &bytes));
+  char* cubin = malloc(bytes);
+  printf("cubin %d\n", nvJitLinkGetLinkedCubin(handle, cubin));
+  FILE* file = fopen(result, "wb");
+  printf("written %d\n", file != NULL && fwrite(cubin, 1, bytes, file) == bytes);
+  if (file != NULL) fclose(file);
   free(cubin);
+  printf("destroy %d %d\n", nvJitLinkDestroy(&handle), handle == NULL);
 }
