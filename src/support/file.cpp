@@ -25,9 +25,21 @@ std::string read_file(const std::filesystem::path& path) {
   return std::move(bytes).str();
 }
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) {
+void make_folder(const std::filesystem::path& path) {
   std::error_code ec;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ec);
+  if (std::filesystem::is_directory(path, ec) || std::filesystem::create_directory(path, ec)) return;
+  if (ec) throw Error(ErrorCode::Io, "cannot make the folder: " + ec.message()).at(path.string());
+}
+
+void require_folder_of(const std::filesystem::path& file) {
+  std::error_code ec;
+  if (!file.has_parent_path() || std::filesystem::exists(file.parent_path(), ec)) return;
+  throw Error(ErrorCode::Io, "cannot create: there is no folder " + file.parent_path().string())
+      .at(file.string());
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  require_folder_of(path);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out)
     throw Error(ErrorCode::Io, std::string("cannot create: ") + std::strerror(errno)).at(path.string());
@@ -35,6 +47,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   out.close();
   if (!out) {
     const std::string why = std::strerror(errno);
+    std::error_code ec;
     if (std::filesystem::is_regular_file(path, ec)) std::filesystem::remove(path, ec);  // never a device
     throw Error(ErrorCode::Io, "cannot write: " + why).at(path.string());
   }

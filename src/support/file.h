@@ -10,7 +10,14 @@ namespace klap {
 // The file's bytes. Throws Error(Io).
 std::string read_file(const std::filesystem::path& path);
 
-// Writes the bytes, creating missing parent folders. Throws Error(Io); a partly written file is removed.
+// Makes the folder if it is missing. The folder around it must be there: a mistyped path is an error, and no
+// new tree. Throws Error(Io).
+void make_folder(const std::filesystem::path& path);
+
+// Throws Error(Io) if a file of that name cannot be made because there is no folder for it.
+void require_folder_of(const std::filesystem::path& file);
+
+// Writes the bytes into a folder that is there. Throws Error(Io); a partly written file is removed.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 // The name with every %p replaced by the id of this process, which keeps the processes of one command apart.

@@ -111,7 +111,18 @@ TEST_F(Input, OutputThatCannotBeWritten) {
   write("file", "");
   const Result result = klap_ptx({"extract", program("launches.ptx"), "-o", path("file/folder")});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, StartsWith("klap-ptx: " + path("file/folder/")));
+  EXPECT_THAT(result.err, StartsWith("klap-ptx: " + path("file/folder") + ": cannot make the folder"));
+}
+
+// A mistyped path is no new tree.
+TEST_F(Input, OutputWithoutAFolder) {
+  const Result extracted = klap_ptx({"extract", program("launches.ptx"), "-o", path("absent/folder")});
+  EXPECT_EQ(extracted.exit_code, 1);
+  EXPECT_THAT(extracted.err, HasSubstr("cannot make the folder: No such file or directory"));
+  const Result rewritten = klap_ptx({"rewrite", program("launches.ptx"), "-o", path("absent/out.cubin")});
+  EXPECT_EQ(rewritten.exit_code, 1);
+  EXPECT_THAT(rewritten.err, HasSubstr("there is no folder " + path("absent")));
+  EXPECT_FALSE(std::filesystem::exists(path("absent")));
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ size_t count(const std::string& text, const std::string& part) {
 // Python reads XML strictly.
 void expect_well_formed(const std::vector<Picture>& pictures) {
   const std::filesystem::path folder = testing::TempDir() + "klap-pictures-" + std::to_string(getpid());
+  make_folder(folder);
   for (const Picture& picture : pictures) write_file(folder / picture.file, picture.svg);
   const std::string command =
       "python3 -c 'import sys, xml.dom.minidom as d; [d.parse(file) for file in sys.argv[1:]]' '" +

@@ -211,8 +211,17 @@ TEST(Stats, RemarkOfASiteThatWasLeft) {
 TEST_F(StatsFile, FileHoldsTheJson) {
   Stats stats;
   stats.module_seen(module_with_two_sites());
-  stats.write((folder_ / "sub/stats.json").string());
-  EXPECT_EQ(json::parse(read_file(folder_ / "sub/stats.json")), stats.to_json());
+  stats.write((folder_ / "stats.json").string());
+  EXPECT_EQ(json::parse(read_file(folder_ / "stats.json")), stats.to_json());
+}
+
+// Most often it is a slip of the pen, and nobody wants a new tree for that.
+TEST_F(StatsFile, AMissingFolderIsSaid) {
+  testing::internal::CaptureStderr();
+  Stats().write((folder_ / "sub/stats.json").string());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("there is no folder " + (folder_ / "sub").string()));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "sub"));
 }
 
 TEST_F(StatsFile, ProcessIdTakesThePlaceOfPercentP) {

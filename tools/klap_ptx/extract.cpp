@@ -36,6 +36,7 @@ class Extraction {
 
   void run() {
     const container::File file = open_device_code(options_.file);
+    make_folder(folder_);
     json images = json::array();
     for (size_t i = 0; i < file.images.size(); ++i) {
       const std::string prefix = file.images.size() > 1 ? fmt::format("image{}-", i) : "";

@@ -90,6 +90,7 @@ jit::Request make_request(const settings::Config& config, const PolicyOptions& o
   };
   if (!config.dump_dir.empty()) {
     request.dump = [folder = config.dump_dir](const jit::Stage& stage) {
+      make_folder(folder);
       write_file(folder / stage.file, stage.bytes);
     };
   }

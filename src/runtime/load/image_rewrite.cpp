@@ -141,6 +141,8 @@ jit::Dump dump_to_folder() {
   const auto folder = config().dump_dir / fmt::format("{}-{}", getpid(), modules.fetch_add(1));
   return [folder](const jit::Stage& stage) {
     try {
+      make_folder(folder.parent_path());
+      make_folder(folder);
       write_file(folder / stage.file, stage.bytes);
     } catch (const Error& error) {
       log().warn("stage not dumped: {}", error.what());

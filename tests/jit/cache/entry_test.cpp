@@ -170,6 +170,7 @@ TEST_F(Cache, EntriesOfAChangedToolchainAreOutdated) {
 TEST_F(Cache, AnotherToolchainIsNoticedByLookingAtFiles) {
   const fs::path before = base_ / "before.so", other = base_ / "libs" / "libnvrtc.so.12";
   write_file(before, "version one");
+  make_folder(other.parent_path());
   write_file(other, "version two, longer");
   ToolFile tool{"nvrtc", "13.0", before.string(), fs::file_size(before), 0};
   struct stat status {};

@@ -67,6 +67,7 @@ class Tuner {
   explicit Tuner(const TuneOptions& options) : options_(options), runs_(options) {
     report_.options = &options;
     make_picture_folder();
+    if (!options_.out.empty()) require_folder_of(options_.out);
   }
 
   void tune() {
@@ -100,12 +101,12 @@ class Tuner {
   // A folder that cannot be made is better known before all runs than behind them.
   void make_picture_folder() const {
     if (options_.pictures.empty()) return;
-    std::error_code problem;
-    fs::create_directories(options_.pictures, problem);
-    if (problem)
-      throw Error(ErrorCode::Io,
-                  fmt::format("cannot make the folder {}: {}", options_.pictures, problem.message()))
-          .fix("--pictures DIR with a folder that can be written");
+    try {
+      make_folder(options_.pictures);
+    } catch (Error& error) {
+      error.fix("--pictures DIR with a folder that can be written");
+      throw;
+    }
   }
 
   [[nodiscard]] double elapsed() const {
