@@ -1,6 +1,7 @@
 // Modules that were rewritten before in this process.
 #pragma once
 
+#include <cstdint>
 #include <future>
 #include <map>
 #include <memory>
@@ -12,11 +13,15 @@
 
 namespace klap::jit {
 
-// A module that is being built by one thread is waited for by the others; a failed build is not kept.
+// A module that is being built by one thread is waited for by the others; a failed build is not kept. A
+// program may make and load modules without end. So those that were asked for longest ago are forgotten where
+// all together are too large.
 class MemoryCache {
  public:
   using Entry = std::shared_ptr<const RewrittenModule>;
+  static constexpr size_t kMostBytes = size_t{32} << 20;
 
+  explicit MemoryCache(size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
   static MemoryCache& instance() {
     static auto& cache = *new MemoryCache;  // leaked: threads may load code during exit
     return cache;
@@ -28,17 +33,16 @@ class MemoryCache {
     std::shared_future<Entry> waiting;
     {
       const std::lock_guard lock(mutex_);
-      const auto found = entries_.find(key);
-      if (found != entries_.end()) {
-        waiting = found->second;
-      } else {
-        entries_[key] = promise.get_future().share();
-      }
+      Kept& kept = entries_[key];
+      kept.used = ++uses_;
+      waiting = kept.module;
+      if (!waiting.valid()) kept.module = promise.get_future().share();
     }
     if (waiting.valid()) return {waiting.get(), true};
     try {
       Entry made = std::make_shared<const RewrittenModule>(make());
       promise.set_value(made);
+      keep(key, key.size() + made->cubin.size());
       return {made, false};
     } catch (...) {
       promise.set_exception(std::current_exception());
@@ -49,8 +53,34 @@ class MemoryCache {
   }
 
  private:
+  struct Kept {
+    std::shared_future<Entry> module;
+    size_t bytes = 0;   // 0 while it is being built
+    uint64_t used = 0;  // when it was last asked for
+  };
+
+  // The module just built always stays.
+  void keep(const std::string& key, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    entries_[key].bytes = bytes;
+    bytes_ += bytes;
+    while (bytes_ > most_bytes_) {
+      auto oldest = entries_.end();
+      for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+        const bool may_go = entry->second.bytes != 0 && entry->first != key;
+        if (may_go && (oldest == entries_.end() || entry->second.used < oldest->second.used)) oldest = entry;
+      }
+      if (oldest == entries_.end()) return;
+      bytes_ -= oldest->second.bytes;
+      entries_.erase(oldest);
+    }
+  }
+
+  const size_t most_bytes_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_future<Entry>> entries_;
+  std::map<std::string, Kept> entries_;
+  size_t bytes_ = 0;  // of all that are built
+  uint64_t uses_ = 0;
 };
 
 }  // namespace klap::jit
