@@ -88,11 +88,17 @@ EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   return load_module("cuModuleLoadData", module, image);
 }
 
-EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
-                                   void** values) {
+/* Says how much of its log is used, as the driver does. */
+static void use_options(unsigned count, CUjit_option* options, void** values) {
   for (unsigned i = 0; i < count; ++i) {
     fake_log("jit_option option=%d value=%p", (int)options[i], values[i]);
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) values[i] = (void*)7;
   }
+}
+
+EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
+                                   void** values) {
+  use_options(count, options, values);
   return load_module("cuModuleLoadDataEx", module, image);
 }
 
@@ -179,9 +185,7 @@ static CUresult load_library(const char* function, CUlibrary* library, const voi
 EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options, void** values,
                                   unsigned count, CUlibraryOption* library_options, void** library_values,
                                   unsigned library_count) {
-  for (unsigned i = 0; i < count; ++i) {
-    fake_log("jit_option option=%d value=%p", (int)options[i], values[i]);
-  }
+  use_options(count, options, values);
   for (unsigned i = 0; i < library_count; ++i) {
     fake_log("library_option option=%d value=%p", (int)library_options[i], library_values[i]);
   }

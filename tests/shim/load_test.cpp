@@ -1,4 +1,5 @@
 // Loading: what is replaced, what is passed on untouched, through every path that loads device code.
+#include <cuda.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -39,6 +40,26 @@ TEST(Load, ModuleKeepsItsOptions) {
   const auto options = run.called("jit_option");
   ASSERT_EQ(2u, options.size());
   EXPECT_EQ("0x28", options[1]["value"]);
+}
+
+TEST(Load, ADriverThatRefusesIsAskedAgainWithTheProgramsOptions) {
+  const auto sizes = [](const Outcome& run) {
+    std::vector<std::string> seen;
+    for (const Call& call : run.called("jit_option")) {
+      if (call["option"] == std::to_string(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)) seen.push_back(call["value"]);
+    }
+    return seen;
+  };
+  Options refusing;
+  refusing.environment = {{"FAKE_CUDA_FAIL", "cuModuleLoadDataEx=2@1,cuLibraryLoadData=2@1"}};
+  const Outcome refused = run_program("launching", {"log_options"}, refusing);
+  EXPECT_EQ("0 7", refused.said("module")) << refused.error;
+  EXPECT_EQ("0 7", refused.said("library"));
+  EXPECT_THAT(sizes(refused), testing::AllOf(testing::SizeIs(4), testing::Each("0x40")));
+  const Outcome taken = run_program("launching", {"log_options"});
+  EXPECT_EQ("0 7", taken.said("module"));
+  EXPECT_EQ("0 7", taken.said("library"));
+  EXPECT_THAT(sizes(taken), testing::SizeIs(2));
 }
 
 TEST(Load, LibraryKeepsItsOptions) {

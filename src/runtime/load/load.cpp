@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "runtime/driver.h"
 #include "runtime/load/driver_linker.h"
@@ -200,12 +201,29 @@ class Unloading {
   bool is_cancelled_ = false;
 };
 
+// The values of the program's options, some of which the driver changes: how much of a log it has written,
+// how long it took. They become the program's own if the load succeeds. Else the program's own call follows,
+// which must begin with what the program said.
+class OptionValues {
+ public:
+  explicit OptionValues(const JitOptions& options)
+      : options_(options), values_(options.values, options.values + options.count) {}
+  [[nodiscard]] void** data() { return values_.data(); }
+  void keep() const { std::ranges::copy(values_, options_.values); }
+
+ private:
+  const JitOptions options_;
+  std::vector<void*> values_;
+};
+
 LoadCubin into_library(CUlibrary* library, const JitOptions& options, const LibraryOptions& library_options) {
   return [=](const std::shared_ptr<const jit::RewrittenModule>& rewritten) {
+    OptionValues values(options);
     const CUresult result = driver()->library_load_data(library, rewritten->cubin.data(), options.names,
-                                                        options.values, options.count, library_options.names,
+                                                        values.data(), options.count, library_options.names,
                                                         library_options.values, library_options.count);
     if (result != CUDA_SUCCESS) return result;
+    values.keep();
     Unloading unloading([library] { driver()->library_unload(*library); });
     LoadedImage image;
     image.library = *library;
@@ -224,10 +242,12 @@ LoadCubin into_module(CUmodule* module, const JitOptions& options) {
     CUresult result = driver()->ctx_get_id(nullptr, &context_id);
     if (result != CUDA_SUCCESS) return result;
     const void* const cubin = rewritten->cubin.data();
+    OptionValues values(options);
     result = options.count == 0
                  ? driver()->module_load_data(module, cubin)
-                 : driver()->module_load_data_ex(module, cubin, options.count, options.names, options.values);
+                 : driver()->module_load_data_ex(module, cubin, options.count, options.names, values.data());
     if (result != CUDA_SUCCESS) return result;
+    values.keep();
     Unloading unloading([module] { driver()->module_unload(*module); });
     LoadedImage image;
     image.module = *module;

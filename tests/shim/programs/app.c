@@ -73,6 +73,20 @@ static void do_module_options(void) {
   CHECK(launch(function, NULL));
 }
 
+/* Prints what became of the size of the error log. */
+static void do_log_options(void) {
+  CUmodule module;
+  CUlibrary library;
+  char log[64] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, (void*)sizeof log};
+  int result = (int)cu.module_load_data_ex(&module, registered_wrapper(), 2, options, values);
+  printf("module %d %zu\n", result, (size_t)values[1]);
+  values[1] = (void*)sizeof log;
+  result = (int)cu.library_load(&library, registered_wrapper(), options, values, 2, NULL, NULL, 0);
+  printf("library %d %zu\n", result, (size_t)values[1]);
+}
+
 static void do_library_options(void) {
   CUlibrary library;
   CUjit_option options[] = {CU_JIT_LOG_VERBOSE};
@@ -478,6 +492,7 @@ int main(int argc, char** argv) {
       {"load_time", do_load_time},
       {"module", do_module},
       {"module_options", do_module_options},
+      {"log_options", do_log_options},
       {"library_options", do_library_options},
       {"function_of_kernel", do_function_of_kernel},
       {"function_of_module", do_function_of_module},
