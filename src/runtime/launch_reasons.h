@@ -14,7 +14,8 @@ namespace klap::runtime {
 #define KLAP_LAUNCH_REASONS(X)                                                                               \
   X(kCooperativeLaunch, "cooperative launch", "the parent is launched cooperatively")                        \
   X(kClusterLaunch, "cluster launch", "the parent is launched in clusters")                                  \
-  X(kLaunchAttribute, "launch attribute", "the launch has an attribute other than priority")                 \
+  X(kLaunchAttribute, "launch attribute",                                                                    \
+    "the launch has an attribute that may mean something else for other kernels")                            \
   X(kEmptyGrid, "empty grid", "an extent of the grid or block is 0; the driver refuses the launch itself")   \
   X(kTooManyThreads, "too many threads",                                                                     \
     "the grid has more than 16,777,215 threads and is launched as a whole")                                  \

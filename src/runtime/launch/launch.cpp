@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,27 +42,55 @@ namespace klap::runtime {
 
 namespace {
 
-// The attributes that a recording parent and its consumer can honour exactly. Null if there are no others.
-MaybeReason refuse_attributes(std::span<const CUlaunchAttribute> attributes,
-                              const CUlaunchAttribute*& priority) {
-  for (const CUlaunchAttribute& attribute : attributes) {
-    switch (attribute.id) {
-      case CU_LAUNCH_ATTRIBUTE_IGNORE:
-        break;
-      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        priority = &attribute;
-        break;
-      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        return &reasons::kCooperativeLaunch;
-      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-      case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        return &reasons::kClusterLaunch;
-      default:
-        return &reasons::kLaunchAttribute;
+// The program's attributes, as far as kernels in a parent's place have them.
+class KeptAttributes {
+ public:
+  // The reason if one is not known to mean the same for other kernels; null if there is none.
+  MaybeReason take(std::span<const CUlaunchAttribute> attributes) {
+    std::optional<CUlaunchAttribute> carveout;
+    for (const CUlaunchAttribute& attribute : attributes) {
+      switch (attribute.id) {
+        case CU_LAUNCH_ATTRIBUTE_IGNORE:
+          break;
+        case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+          kept_.push_back(attribute);
+          break;
+        case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+          carveout = attribute;
+          break;
+        // It allows the parent to begin early, and no more. Records must not meet what still reads the last
+        // ones.
+        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+          break;
+        case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+          return &reasons::kCooperativeLaunch;
+        case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+          return &reasons::kClusterLaunch;
+        default:
+          return &reasons::kLaunchAttribute;
+      }
     }
+    of_consumers_ = kept_.size();
+    if (carveout) kept_.push_back(*carveout);
+    return nullptr;
   }
-  return nullptr;
-}
+
+  [[nodiscard]] std::span<const CUlaunchAttribute> of_consumers() const {
+    return std::span(kept_).first(of_consumers_);
+  }
+  // How much shared memory the program would like says nothing about kernels that need more of it, and whose
+  // blocks must all find room.
+  [[nodiscard]] std::span<const CUlaunchAttribute> of_parent(const jit::Variant& variant) const {
+    return variant.promoted || variant.is_fused() ? of_consumers() : std::span(kept_);
+  }
+
+ private:
+  std::vector<CUlaunchAttribute> kept_;  // the consumers' first
+  size_t of_consumers_ = 0;
+};
 
 void note_slices(const Launch& launch, ParentKernel& parent, const Cut& cut) {
   parent.info_once("slices",
@@ -104,9 +134,9 @@ void report_failed_launch(const ParentKernel& parent, const char* what, CUresult
 
 // Launches of one variant differ in these.
 struct LaunchDetails {
-  const CUlaunchAttribute* priority = nullptr;
-  bool is_looked_at = false;       // ChildForms::look() follows its parent
-  FewChildren* counted = nullptr;  // FewChildren::look() follows its parent
+  std::span<const CUlaunchAttribute> of_consumers;  // attributes
+  bool is_looked_at = false;                        // ChildForms::look() follows its parent
+  FewChildren* counted = nullptr;                   // FewChildren::look() follows its parent
 };
 
 // Whether the host enqueues kernels behind the parent.
@@ -131,10 +161,10 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
   if (details.is_looked_at && is_first) parent.forms()->look(parent.variant(), context);
   if (details.counted && is_first) details.counted->look(parent.variant(), context);
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
-  const CUresult result = !by_host ? CUDA_SUCCESS
-                          : parent.reads_back()
-                              ? launch_after_readback(prepared, parent.variant(), context, details.priority)
-                              : launch_consumers(prepared, parent.variant(), context, details.priority);
+  const CUresult result =
+      !by_host              ? CUDA_SUCCESS
+      : parent.reads_back() ? launch_after_readback(prepared, parent.variant(), context, details.of_consumers)
+                            : launch_consumers(prepared, parent.variant(), context, details.of_consumers);
   if (result != CUDA_SUCCESS) {
     // The parent's records can no longer be run. So the program must learn of it, and nothing may be recorded
     // behind them. The consumer has launched before, so the whole context has failed.
@@ -385,20 +415,25 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   // runs.
   const auto [context, no_context] = find_context(launch, handle);
   if (no_context) return leave(*no_context);
-  LaunchDetails details;
-  if (const MaybeReason reason = refuse_attributes(launch.attributes, details.priority))
-    return leave(*reason);
+  KeptAttributes attributes;
+  if (const MaybeReason reason = attributes.take(launch.attributes)) return leave(*reason);
   ParentKernel* const made_for_it = variant_for(handle.parent, launch);
   if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
   const uint64_t context_id = context->context().id;
+  LaunchDetails details;
+  details.of_consumers = attributes.of_consumers();
+  Launch made = launch;
   if (ParentKernel* const fused = fused_form(*made_for_it, launch, context_id, details)) {
-    const Outcome outcome = redirect_to_form(launch, {fused}, *context, details);
+    made.attributes = attributes.of_parent(fused->variant());
+    const Outcome outcome = redirect_to_form(made, {fused}, *context, details);
     if (!outcome.left) {
       fused->launch_redirected();
       return outcome;
     }
   }
-  return redirect_to_form(launch, choose_form(*made_for_it, context_id), *context, details);
+  const ChosenForm form = choose_form(*made_for_it, context_id);
+  made.attributes = attributes.of_parent(form.parent->variant());
+  return redirect_to_form(made, form, *context, details);
 }
 
 }  // namespace

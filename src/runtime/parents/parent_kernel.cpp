@@ -74,7 +74,7 @@ void log_prepared(const jit::Variant& variant, const PreparedVariant& prepared) 
 // The settings with which all consumers of a variant are launched.
 struct ConsumerLaunch {
   CUstream stream = nullptr;
-  const CUlaunchAttribute* priority = nullptr;
+  std::span<const CUlaunchAttribute> attributes;  // of the program's launch
   bool dependent = false;
   DecidingBlock block{};  // the second parameter, of consumers that take it
 };
@@ -120,14 +120,13 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::C
   const unsigned block_threads = consumer.threads;
   DecidingBlock block = how.block;
   void* params[] = {&queue, block.data()};  // a kernel reads as many as it has
-  std::array<CUlaunchAttribute, 2> attributes{};
-  unsigned count = 0;
-  if (how.priority) attributes[count++] = *how.priority;
+  std::vector<CUlaunchAttribute> attributes(how.attributes.begin(), how.attributes.end());
   if (how.dependent) {
-    attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    attributes[count++].value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchAttribute& dependent = attributes.emplace_back();
+    dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    dependent.value.programmaticStreamSerializationAllowed = 1;
   }
-  if (count == 0) {
+  if (attributes.empty()) {
     return driver()->launch_kernel(consumer.function, consumer.grid, 1, 1, block_threads, 1, 1,
                                    described.child_shared_bytes, how.stream, params, nullptr);
   }
@@ -139,7 +138,7 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::C
   config.sharedMemBytes = described.child_shared_bytes;
   config.hStream = how.stream;
   config.attrs = attributes.data();
-  config.numAttrs = count;
+  config.numAttrs = static_cast<unsigned>(attributes.size());
   return driver()->launch_kernel_ex(&config, consumer.function, params, nullptr);
 }
 
@@ -430,7 +429,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   std::string why =
       made->unusable ? fmt::format("{} ({})", made->unusable->name, made->unusable->meaning) : "";
   if (!made->unusable && variant_.launcher == jit::Launcher::Host && !variant_.is_fused()) {
-    const CUresult result = launch_consumers(*made, variant_, launch, nullptr);
+    const CUresult result = launch_consumers(*made, variant_, launch, {});
     if (result != CUDA_SUCCESS) {
       made->unusable = is_of_context(result) ? &reasons::kContextFailed : &reasons::kConsumerDoesNotLaunch;
       why = fmt::format("{} ({})", made->unusable->name, error_name(result));
@@ -501,7 +500,7 @@ bool ParentKernel::may_be_dependent() const {
 // Launches the consumers once more on the empty queues, behind the consumers that have just been launched
 // there. They must not depend on work that the program has put into the stream before.
 void ParentKernel::try_dependent(PreparedVariant& prepared, const LaunchContext& launch) const {
-  const ConsumerLaunch how{launch.stream(), nullptr, true, prepared.block};
+  const ConsumerLaunch how{launch.stream(), {}, true, prepared.block};
   for (size_t i = 0; i < variant_.queues.size(); ++i) {
     const CUresult result =
         launch_consumer(prepared.consumers[i], variant_.queues[i], queue_of(variant_, i, launch), how);
@@ -533,8 +532,8 @@ bool can_read_back(const jit::Variant& variant) {
 }
 
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,
-                          const CUlaunchAttribute* priority) {
-  ConsumerLaunch how{launch.stream(), priority, prepared.dependent, prepared.block};
+                          std::span<const CUlaunchAttribute> attributes) {
+  ConsumerLaunch how{launch.stream(), attributes, prepared.dependent, prepared.block};
   for (size_t i = 0; i < variant.queues.size(); ++i) {
     if (variant.is_fused()) launch.take_turns(i);
     if (prepared.consumers[i].grid == 0) continue;

@@ -211,6 +211,6 @@ bool can_read_back(const jit::Variant& variant);
 // blocks. If they empty the queues' other heads, the next parent gets these. If the driver refuses to launch
 // one as a dependent of the kernel before it, it is launched in the ordinary way.
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,
-                          const CUlaunchAttribute* priority);
+                          std::span<const CUlaunchAttribute> attributes);
 
 }  // namespace klap::runtime

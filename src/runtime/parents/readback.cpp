@@ -73,12 +73,12 @@ std::optional<PreparedVariant> read_back(const PreparedVariant& prepared, const 
 }  // namespace
 
 CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Variant& variant,
-                               LaunchContext& launch, const CUlaunchAttribute* priority) {
+                               LaunchContext& launch, std::span<const CUlaunchAttribute> attributes) {
   std::optional<PreparedVariant> exact;
   // The parent is in the stream, so its children must follow, whatever fails here.
   try_or_report("host-readback", "a consumer fills the device",
                 [&] { exact = read_back(prepared, variant, launch); });
-  return launch_consumers(exact ? *exact : prepared, variant, launch, priority);
+  return launch_consumers(exact ? *exact : prepared, variant, launch, attributes);
 }
 
 }  // namespace klap::runtime

@@ -8,6 +8,8 @@
 
 #include <cuda.h>
 
+#include <span>
+
 #include "runtime/parents/parent_kernel.h"
 #include "settings/config.h"
 
@@ -18,6 +20,6 @@ bool asks_for_readback(const settings::Config& config, const std::string& parent
 
 // Replaces launch_consumers().
 CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Variant& variant,
-                               LaunchContext& launch, const CUlaunchAttribute* priority);
+                               LaunchContext& launch, std::span<const CUlaunchAttribute> attributes);
 
 }  // namespace klap::runtime

@@ -258,8 +258,20 @@ TEST_F(PromotedTest, AttributesAreAsForOtherVariants) {
   EXPECT_EQ("8=-3;", run(launch)["attributes"]);
   attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   expect_left(launch, "cooperative launch");
-  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
   expect_left(launch, "launch attribute");
+}
+
+// All blocks of a chain must find room, however the program would like the memory to be shared out.
+TEST_F(PromotedTest, BlocksFindRoomWhateverTheProgramPrefers) {
+  CUlaunchAttribute attributes[2] = {};
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  attributes[0].value.sharedMemCarveout = 0;
+  attributes[1].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  attributes[1].value.priority = -3;
+  Launch launch = first_link(chained_);
+  launch.attributes = attributes;
+  EXPECT_EQ("8=-3;", run(launch)["attributes"]);
 }
 
 TEST_F(PromotedTest, MemoryIsLimited) {

@@ -73,7 +73,7 @@ TEST_F(RedirectTest, OnlyHarmlessAttributesAreRedirected) {
   const auto launches = calls("cuLaunchKernelEx");
   ASSERT_EQ(2u, launches.size());
   EXPECT_EQ("__klap_parent", launches[0]["kernel"]);
-  EXPECT_EQ("0=0;8=-3;", launches[0]["attributes"]);
+  EXPECT_EQ("8=-3;", launches[0]["attributes"]);
   EXPECT_EQ("__klap_consumer", launches[1]["kernel"]);
   EXPECT_EQ("8=-3;", launches[1]["attributes"]);
 
@@ -81,8 +81,38 @@ TEST_F(RedirectTest, OnlyHarmlessAttributesAreRedirected) {
   expect_left(launch, "cooperative launch");
   attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   expect_left(launch, "cluster launch");
-  attributes[0].id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
   expect_left(launch, "launch attribute");
+}
+
+// What memory the kernels synchronise with holds for both; how much shared memory the parent would like is
+// its own business.
+TEST_F(RedirectTest, AttributesGoWhereTheyBelong) {
+  CUlaunchAttribute attributes[3] = {};
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  attributes[0].value.sharedMemCarveout = 40;
+  attributes[1].id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+  attributes[1].value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+  attributes[2].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attributes[2].value.programmaticStreamSerializationAllowed = 1;
+  Launch launch = launch_of(parent_);
+  launch.attributes = attributes;
+  expect_redirected(launch);
+  const auto launches = calls("cuLaunchKernelEx");
+  ASSERT_EQ(2u, launches.size());
+  EXPECT_EQ("10=1;14=40;", launches[0]["attributes"]);
+  EXPECT_EQ("10=1;", launches[1]["attributes"]);
+}
+
+// Such a parent may begin early, and need not.
+TEST_F(RedirectTest, AParentThatMayBeginEarlyDoesNot) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  Launch launch = launch_of(parent_);
+  launch.attributes = {&attribute, 1};
+  expect_redirected(launch);
+  EXPECT_EQ(0u, calls("cuLaunchKernelEx").size());
 }
 
 TEST_F(RedirectTest, CapturedStreamsAreLeft) {
