@@ -57,43 +57,58 @@ struct Real {
 };
 std::array<Real, kVersions.size() + kMostLibraries> reals;
 
-// The files of loaded libraries of that name, which need not be in sight of a search for a symbol.
-struct LoadedLibraries {
-  std::array<std::array<char, 1024>, 8> files{};
-  size_t count = 0;
-};
-int note_library(dl_phdr_info* info, size_t, void* data) {
-  auto& found = *static_cast<LoadedLibraries*>(data);
-  const char* const file = info->dlpi_name;
-  if (file == nullptr || std::strstr(file, "libnvJitLink") == nullptr) return 0;
-  if (found.count == found.files.size() || std::strlen(file) >= found.files[0].size()) return 0;
-  std::strcpy(found.files[found.count++].data(), file);
-  return 0;
-}
-
-void* function_named(const char* symbol) {
-  if (void* const behind = next_dlsym()(RTLD_NEXT, symbol)) return behind;
-  LoadedLibraries loaded;
-  dl_iterate_phdr(note_library, &loaded);
-  for (size_t i = 0; i < loaded.count; ++i) {
-    // The handle is never closed, which keeps the function in place.
-    void* const handle = dlopen(loaded.files[i].data(), RTLD_LAZY | RTLD_NOLOAD);
-    void* const found = handle != nullptr ? next_dlsym()(handle, symbol) : nullptr;
-    if (found != nullptr) return found;
+// The library that the object with this code needs by that name: the one whose other functions, which have no
+// hooks, it calls directly. Null if it needs none. The handle is never closed, which keeps the library in
+// place.
+void* needed_library(const void* code, const char* name) {
+  Dl_info info{};
+  link_map* object = nullptr;
+  if (dladdr1(code, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 || object == nullptr)
+    return nullptr;
+  const char* strings = nullptr;
+  for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  }
+  for (const ElfW(Dyn)* entry = object->l_ld; strings != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_NEEDED || std::strstr(strings + entry->d_un.d_val, name) == nullptr) continue;
+    if (void* const found = dlopen(strings + entry->d_un.d_val, RTLD_LAZY | RTLD_NOLOAD)) return found;
   }
   return nullptr;
 }
 
-// Calls the function that the program called.
+// The file of a loaded library of that name. No library is opened while the loader's list is walked.
+using FileName = std::array<char, 1024>;
+int note_library(dl_phdr_info* info, size_t, void* data) {
+  auto& file = *static_cast<FileName*>(data);
+  const char* const name = info->dlpi_name;
+  if (name == nullptr || std::strstr(name, "libnvJitLink") == nullptr || std::strlen(name) >= file.size())
+    return 0;
+  std::strcpy(file.data(), name);
+  return 1;
+}
+
+// The function that `caller` would have reached without the hook. An object may use it and leave it to
+// another one to need the library; then there is most often only one.
+void* function_for(const void* caller, const char* symbol) {
+  void* found = nullptr;
+  if (void* const needed = needed_library(caller, "libnvJitLink")) found = next_dlsym()(needed, symbol);
+  if (found == nullptr) found = next_dlsym()(RTLD_NEXT, symbol);
+  FileName file{};
+  if (found != nullptr || dl_iterate_phdr(note_library, &file) == 0) return found;
+  void* const any = dlopen(file.data(), RTLD_LAZY | RTLD_NOLOAD);
+  return any != nullptr ? next_dlsym()(any, symbol) : nullptr;
+}
+
+// Calls the function that the program called. `caller` is code that did, of a name with a version.
 template <size_t kReal, Function kFunction, class... Args>
-nvJitLinkResult forward(Args... args) {
+nvJitLinkResult forward(const void* caller, Args... args) {
   std::atomic<void*>& known = reals[kReal].functions[kFunction];
   void* function = known.load(std::memory_order_acquire);
   if constexpr (kReal < kVersions.size()) {
     if (function == nullptr) {
       std::array<char, 64> symbol{};
       std::snprintf(symbol.data(), symbol.size(), "__%s_%s", kNames[kFunction], kVersions[kReal]);
-      function = function_named(symbol.data());
+      function = function_for(caller, symbol.data());
       known.store(function, std::memory_order_release);
     }
   }
@@ -109,56 +124,68 @@ void note(const char* entry_point, const Work& work) {
 }
 
 template <size_t kReal>
-nvJitLinkResult create(nvJitLinkHandle* link, uint32_t count, const char* const* options) {
-  const nvJitLinkResult result = forward<kReal, kCreate>(link, count, options);
+nvJitLinkResult create(const void* caller, nvJitLinkHandle* link, uint32_t count,
+                       const char* const* options) {
+  const nvJitLinkResult result = forward<kReal, kCreate>(caller, link, count, options);
   if (result == NVJITLINK_SUCCESS)
     note(kNames[kCreate], [&] { runtime::link_created(*link, count, options); });
   return result;
 }
 
 template <size_t kReal>
-nvJitLinkResult destroy(nvJitLinkHandle* link) {
+nvJitLinkResult destroy(const void* caller, nvJitLinkHandle* link) {
   if (link != nullptr) note(kNames[kDestroy], [&] { runtime::link_about_to_end(*link); });
-  return forward<kReal, kDestroy>(link);
+  return forward<kReal, kDestroy>(caller, link);
 }
 
 template <size_t kReal>
-nvJitLinkResult add_data(nvJitLinkHandle link, nvJitLinkInputType type, const void* data, size_t bytes,
-                         const char* name) {
-  const nvJitLinkResult result = forward<kReal, kAddData>(link, type, data, bytes, name);
+nvJitLinkResult add_data(const void* caller, nvJitLinkHandle link, nvJitLinkInputType type, const void* data,
+                         size_t bytes, const char* name) {
+  const nvJitLinkResult result = forward<kReal, kAddData>(caller, link, type, data, bytes, name);
   if (result == NVJITLINK_SUCCESS)
     note(kNames[kAddData], [&] { runtime::link_data_added(link, type, data, bytes, name); });
   return result;
 }
 
 template <size_t kReal>
-nvJitLinkResult add_file(nvJitLinkHandle link, nvJitLinkInputType type, const char* path) {
-  const nvJitLinkResult result = forward<kReal, kAddFile>(link, type, path);
+nvJitLinkResult add_file(const void* caller, nvJitLinkHandle link, nvJitLinkInputType type,
+                         const char* path) {
+  const nvJitLinkResult result = forward<kReal, kAddFile>(caller, link, type, path);
   if (result == NVJITLINK_SUCCESS)
     note(kNames[kAddFile], [&] { runtime::link_file_added(link, type, path); });
   return result;
 }
 
 template <size_t kReal>
-nvJitLinkResult get_cubin(nvJitLinkHandle link, void* cubin) {
-  const nvJitLinkResult result = forward<kReal, kGetCubin>(link, cubin);
+nvJitLinkResult get_cubin(const void* caller, nvJitLinkHandle link, void* cubin) {
+  const nvJitLinkResult result = forward<kReal, kGetCubin>(caller, link, cubin);
   if (result == NVJITLINK_SUCCESS) note(kNames[kGetCubin], [&] { runtime::link_completed(link, cubin); });
   return result;
+}
+
+// The hook for a plain name, whose function is known.
+template <auto kBody, class... Args>
+nvJitLinkResult plain(Args... args) {
+  return kBody(nullptr, args...);
+}
+template <auto kBody, class... Args>
+void* plain_hook(nvJitLinkResult (*)(const void*, Args...)) {
+  return reinterpret_cast<void*>(&plain<kBody, Args...>);
 }
 
 template <size_t kReal>
 void* hook(size_t function) {
   switch (function) {
     case kCreate:
-      return reinterpret_cast<void*>(&create<kReal>);
+      return plain_hook<&create<kReal>>(&create<kReal>);
     case kDestroy:
-      return reinterpret_cast<void*>(&destroy<kReal>);
+      return plain_hook<&destroy<kReal>>(&destroy<kReal>);
     case kAddData:
-      return reinterpret_cast<void*>(&add_data<kReal>);
+      return plain_hook<&add_data<kReal>>(&add_data<kReal>);
     case kAddFile:
-      return reinterpret_cast<void*>(&add_file<kReal>);
+      return plain_hook<&add_file<kReal>>(&add_file<kReal>);
     default:
-      return reinterpret_cast<void*>(&get_cubin<kReal>);
+      return plain_hook<&get_cubin<kReal>>(&get_cubin<kReal>);
   }
 }
 using Hooks = void* (*)(size_t function);
@@ -190,21 +217,21 @@ void* look_up_nvjitlink(void* handle, const char* symbol) {
 #define X(number, version)                                                                                \
   KLAP_EXPORT nvJitLinkResult __nvJitLinkCreate_##version(nvJitLinkHandle* link, uint32_t count,          \
                                                           const char* const* options) {                   \
-    return klap::shim::create<number>(link, count, options);                                              \
+    return klap::shim::create<number>(__builtin_return_address(0), link, count, options);                 \
   }                                                                                                       \
   KLAP_EXPORT nvJitLinkResult __nvJitLinkDestroy_##version(nvJitLinkHandle* link) {                       \
-    return klap::shim::destroy<number>(link);                                                             \
+    return klap::shim::destroy<number>(__builtin_return_address(0), link);                                \
   }                                                                                                       \
   KLAP_EXPORT nvJitLinkResult __nvJitLinkAddData_##version(                                               \
       nvJitLinkHandle link, nvJitLinkInputType type, const void* data, size_t bytes, const char* name) {  \
-    return klap::shim::add_data<number>(link, type, data, bytes, name);                                   \
+    return klap::shim::add_data<number>(__builtin_return_address(0), link, type, data, bytes, name);      \
   }                                                                                                       \
   KLAP_EXPORT nvJitLinkResult __nvJitLinkAddFile_##version(nvJitLinkHandle link, nvJitLinkInputType type, \
                                                            const char* path) {                            \
-    return klap::shim::add_file<number>(link, type, path);                                                \
+    return klap::shim::add_file<number>(__builtin_return_address(0), link, type, path);                   \
   }                                                                                                       \
   KLAP_EXPORT nvJitLinkResult __nvJitLinkGetLinkedCubin_##version(nvJitLinkHandle link, void* cubin) {    \
-    return klap::shim::get_cubin<number>(link, cubin);                                                    \
+    return klap::shim::get_cubin<number>(__builtin_return_address(0), link, cubin);                       \
   }
 extern "C" {
 KLAP_NVJITLINK_VERSIONS(X)

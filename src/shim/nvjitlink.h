@@ -4,7 +4,7 @@
 // toolkit (__nvJitLinkCreate_13_0), which the shim exports. Or it opens the library and asks dlsym for the
 // plain names. CUDA's own libraries are linked against nvJitLink, too, and more than one version of it may be
 // in a process. So each hook calls the very function that the program would have called: the one that dlsym
-// found, or the one of that name in a library that is loaded.
+// found, or the one in the library that the caller is linked against.
 #pragma once
 
 namespace klap::shim {
