@@ -10,6 +10,7 @@
 #include "shim/hooks.h"
 #include "shim/libcuda.h"
 #include "shim/nvjitlink.h"
+#include "shim/nvrtc.h"
 #include "shim/operations.h"
 
 // Stands for "answer null" in dlsym.S, where null means "go on".
@@ -49,7 +50,10 @@ extern "C" __attribute__((visibility("hidden"))) void* klap_shim_lookup(void* ha
   if (handle == RTLD_NEXT || is_inside()) return nullptr;
   void* answer = nullptr;
   if (*symbol == 'n') {
-    contain("dlsym", "runs unchanged", [&] { answer = shim::look_up_nvjitlink(handle, symbol); });
+    contain("dlsym", "runs unchanged", [&] {
+      answer = shim::look_up_nvjitlink(handle, symbol);
+      if (answer == nullptr) answer = shim::look_up_nvrtc(handle, symbol);
+    });
     return answer;
   }
   const shim::Hook* const hook = shim::hook_for_symbol(symbol);

@@ -9,6 +9,7 @@
 
 #include "container/archive.h"
 #include "container/image.h"
+#include "runtime/load/compiled_code.h"
 #include "runtime/load/image_rewrite.h"
 #include "runtime/load/link_files.h"
 #include "runtime/load/program_links.h"
@@ -22,7 +23,8 @@ namespace {
 // PTX ends at its NUL, if it has one.
 AddedCode code_of(CodeKind kind, const char* name, std::string bytes, std::string options) {
   if (kind == CodeKind::Ptx) bytes.resize(strnlen(bytes.data(), bytes.size()));
-  return {kind, name != nullptr ? name : "linked code", std::move(bytes), std::move(options)};
+  std::string ptx = kind == CodeKind::Binary ? CompiledCode::instance().ptx_of(bytes) : "";
+  return {kind, name != nullptr ? name : "linked code", std::move(bytes), std::move(options), std::move(ptx)};
 }
 
 void add_file(ProgramLinks::Handle link, const char* path, const auto& kind_of_bytes, std::string options) {
@@ -160,6 +162,14 @@ void link_file_added(nvJitLinkHandle link, nvJitLinkInputType type, const char* 
 
 // The machine code's own headers say how long it is.
 void link_completed(nvJitLinkHandle link, const void* cubin) { completed(link, cubin, SIZE_MAX); }
+
+void code_compiled(const void* cubin, const std::function<std::string()>& ptx) {
+  const uint64_t bytes = container::machine_code_bytes(cubin);
+  if (bytes == 0) return;
+  const std::string_view machine_code(static_cast<const char*>(cubin), bytes);
+  if (container::mentions_device_launch(machine_code, "compiled code"))
+    CompiledCode::instance().keep(machine_code, ptx());
+}
 
 void link_about_to_end(nvJitLinkHandle link) { ProgramLinks::instance().end(link); }
 

@@ -1,5 +1,5 @@
 // The calls by which a program links code, as far as the links of program_links.h need to know them: those of
-// the driver (cuLink*), and those of nvJitLink, the toolkit's own linker.
+// the driver (cuLink*), those of nvJitLink, the toolkit's own linker, and of NVRTC, whose code they link.
 //
 // They are told here after their success; the end of a link before it, since its handle may be another's as
 // soon as it is destroyed.
@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "runtime/load/load.h"
 
@@ -29,5 +31,8 @@ void link_data_added(nvJitLinkHandle link, nvJitLinkInputType type, const void* 
 void link_file_added(nvJitLinkHandle link, nvJitLinkInputType type, const char* path);
 void link_completed(nvJitLinkHandle link, const void* cubin);
 void link_about_to_end(nvJitLinkHandle link);
+
+// NVRTC handed out machine code. `ptx` asks it for the PTX of the same program.
+void code_compiled(const void* cubin, const std::function<std::string()>& ptx);
 
 }  // namespace klap::runtime

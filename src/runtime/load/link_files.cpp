@@ -60,7 +60,7 @@ std::string encode(const ProgramLink& link) {
   file.put(uint64_t{link.inputs.size()});
   for (const AddedCode& code : link.inputs) {
     file.put(code.kind);
-    for (const std::string* text : {&code.name, &code.bytes, &code.options}) file.put_text(*text);
+    for (const std::string* text : {&code.name, &code.bytes, &code.options, &code.ptx}) file.put_text(*text);
   }
   return file.finish();
 }
@@ -72,7 +72,7 @@ ProgramLink decode_link(std::string_view bytes) {
   for (uint64_t left = file.get<uint64_t>(); left != 0; --left) {
     AddedCode code;
     code.kind = file.get<CodeKind>();
-    for (std::string* text : {&code.name, &code.bytes, &code.options}) *text = file.get_text();
+    for (std::string* text : {&code.name, &code.bytes, &code.options, &code.ptx}) *text = file.get_text();
     link.inputs.push_back(std::move(code));
   }
   file.finish();

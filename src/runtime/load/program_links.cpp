@@ -95,7 +95,7 @@ void append(jit::Program& program, jit::Program more) {
 
 size_t ProgramLink::bytes() const {
   size_t sum = 0;
-  for (const AddedCode& code : inputs) sum += code.bytes.size();
+  for (const AddedCode& code : inputs) sum += code.bytes.size() + code.ptx.size();
   return sum;
 }
 
@@ -128,6 +128,7 @@ jit::Program program_from(const ProgramLink& link, uint32_t sm) {
     for_each_image(code.bytes, code.name, [&](container::FileImage image, const std::string& name) {
       move_lto_ir(image, name, sm, lto_ir);
       append(program, units_of(image, name, sm));
+      if (image.kind == container::ImageKind::Cubin && !code.ptx.empty()) program.units.back().ptx = code.ptx;
     });
   }
   if (!lto_ir.empty()) append(program, compiled(lto_ir, link.lto_options, sm));

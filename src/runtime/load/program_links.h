@@ -30,9 +30,10 @@ enum class CodeKind : uint8_t { Ptx, Binary, LtoIr };
 
 struct AddedCode {
   CodeKind kind = CodeKind::Ptx;
-  std::string name;     // for messages
-  std::string bytes;    // PTX without the NUL that ends it
-  std::string options;  // of PTX, as ptxas options
+  std::string name;      // for messages
+  std::string bytes;     // PTX without the NUL that ends it
+  std::string options;   // of PTX, as ptxas options
+  std::string ptx = {};  // of machine code, where it is known (compiled_code.h)
 };
 
 struct ProgramLink {

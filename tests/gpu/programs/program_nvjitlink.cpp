@@ -1,10 +1,11 @@
 // A driver API program that links driver_module.cu with nvJitLink, the toolkit's linker, and loads the
 // result. It reaches nvJitLink in both ways: linked against it, and by the plain names that dlsym finds. The
-// inputs are PTX, a fatbin, and code for link-time optimisation.
+// inputs are PTX, a fatbin, machine code by NVRTC, and code for link-time optimisation.
 //
 // Natively all of it is right on a GPU. Preloaded, the module is made from the inputs, which the number of
 // children tells.
 #include <nvJitLink.h>
+#include <nvrtc.h>
 
 #include "linked_module.h"
 
@@ -54,6 +55,31 @@ Linker linked() {
           nvJitLinkGetLinkedCubin};
 }
 
+// The module's source, compiled to relocatable machine code by an NVRTC that is opened, as Python's packages
+// do.
+std::string compiled(const std::string& source) {
+  void* const library = dlopen("libnvrtc.so.13", RTLD_NOW);
+  if (library == nullptr) give_up(dlerror());
+  decltype(&nvrtcCreateProgram) create = nullptr;
+  decltype(&nvrtcCompileProgram) compile = nullptr;
+  decltype(&nvrtcGetCUBINSize) get_size = nullptr;
+  decltype(&nvrtcGetCUBIN) get = nullptr;
+  look_up_plain(library, "nvrtcCreateProgram", create);
+  look_up_plain(library, "nvrtcCompileProgram", compile);
+  look_up_plain(library, "nvrtcGetCUBINSize", get_size);
+  look_up_plain(library, "nvrtcGetCUBIN", get);
+  const char* options[] = {KLAP_ARCH_OPTION, "-rdc=true"};
+  nvrtcProgram program = nullptr;
+  size_t bytes = 0;
+  if (create(&program, source.c_str(), "module.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS ||
+      compile(program, 2, options) != NVRTC_SUCCESS || get_size(program, &bytes) != NVRTC_SUCCESS) {
+    give_up("NVRTC does not compile the module");
+  }
+  std::string cubin(bytes, '\0');
+  if (get(program, cubin.data()) != NVRTC_SUCCESS) give_up("NVRTC has no machine code");
+  return cubin;
+}
+
 void require(nvJitLinkResult result, const char* what) {
   if (result != NVJITLINK_SUCCESS)
     give_up(std::string(what) + ": nvJitLink result " + std::to_string(result));
@@ -91,10 +117,12 @@ int main(int, char** argv) {
   program_name = "program_nvjitlink";
   open_driver();
   const std::string folder = folder_of(argv[0]);
+  const std::string machine_code = compiled(read_file(folder + "/driver_module.cu"));
   for (const Linker& linker : {linked(), opened()}) {
     test(linker, "PTX", NVJITLINK_INPUT_PTX, read_file(folder + "/driver_module.ptx"));
     test(linker, "a fatbin", NVJITLINK_INPUT_FATBIN, read_file(folder + "/driver_module.fatbin"));
     test(linker, "any kind", NVJITLINK_INPUT_ANY, read_file(folder + "/driver_module.ptx"));
+    test(linker, "machine code", NVJITLINK_INPUT_CUBIN, machine_code);
     test(linker, "LTO-IR", NVJITLINK_INPUT_FATBIN, read_file(folder + "/driver_module_lto.fatbin"), true);
   }
   return finish();
