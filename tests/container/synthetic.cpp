@@ -99,4 +99,17 @@ long peak_memory_kb() {
   return usage.ru_maxrss;
 }
 
+std::string minimal_machine_code(const std::string& content) {
+  constexpr size_t kHeaderBytes = 64;
+  std::string bytes(
+      "\x7f"
+      "ELF\x02\x01\x01",
+      7);
+  bytes.resize(kHeaderBytes);
+  poke(bytes, 40, uint64_t{kHeaderBytes} + content.size());
+  poke(bytes, 58, uint16_t{kHeaderBytes});
+  poke(bytes, 60, uint16_t{1});
+  return bytes + content + std::string(kHeaderBytes, '\0');
+}
+
 }  // namespace klap::container

@@ -33,6 +33,9 @@ SyntheticEntry zstd_entry(const std::string& payload, bool state_size = true);
 std::string to_bytes(const SyntheticEntry& entry);
 std::string fatbin_of(const std::vector<SyntheticEntry>& entries);
 
+// Machine code as far as its headers go: a table of one section behind `content`.
+std::string minimal_machine_code(const std::string& content = "code");
+
 // Overwrites a number inside bytes.
 template <class T>
 void poke(std::string& bytes, size_t offset, T value) {

@@ -126,10 +126,16 @@ jit::Program program_from(const Contents& contents, const ImageSource& source, u
   return program;
 }
 
+// A program may bring a device runtime that is newer than the nvJitLink that klap_jit finds. True if there
+// was one; the one of that nvJitLink's toolkit takes its place.
+bool drop_device_runtime(jit::Program& program) {
+  return std::erase_if(program.units, [](const jit::Unit& unit) { return unit.is_device_runtime; }) != 0;
+}
+
 // For a driver that takes no machine code: turns the program into PTX, without the device runtime, which such
 // a driver has itself.
 void drop_machine_code(jit::Program& program) {
-  std::erase_if(program.units, [](const jit::Unit& unit) { return unit.is_device_runtime; });
+  drop_device_runtime(program);
   for (jit::Unit& unit : program.units) unit.cubin.clear();
   program.built_in_runtime = true;
 }
@@ -218,8 +224,17 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
     const TunedSettings tuned = tuned_settings(program, source.every_device);
     record.tuned_file = tuned.file;
     record.is_tuned = tuned.is_found;
-    rewritten = std::make_shared<const jit::RewrittenModule>(
-        jit::rewrite_module(program, request_for(sm, tuned.config)));
+    const auto rewrite = [&] {
+      rewritten = std::make_shared<const jit::RewrittenModule>(
+          jit::rewrite_module(program, request_for(sm, tuned.config)));
+    };
+    try {
+      rewrite();
+    } catch (const Error& error) {
+      if (!contents.link || error.code() != ErrorCode::Link || !drop_device_runtime(program)) throw;
+      log().info("{}: linked with klap_jit's own device runtime: {}", source.load_path, error.what());
+      rewrite();
+    }
   });
   record.remarks = rewritten->remarks;
   record.timings = rewritten->timings;

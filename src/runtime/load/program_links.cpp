@@ -66,21 +66,24 @@ bool has_lto_ir(const container::Fatbin& fatbin) {
   });
 }
 
-// Takes the fatbins out of `image` that are to be compiled from code for link-time optimisation: those that
-// have no PTX.
-void move_lto_ir(container::FileImage& image, const std::string& name, uint32_t sm,
-                 std::vector<jit::LinkInput>& to) {
+// Code for link-time optimisation, in whatever container. The bytes are its own, since an archive's members
+// are looked at one by one.
+struct LtoIr {
+  std::string bytes, name;
+};
+
+// Takes the fatbins out of `image` that are to be compiled from such code: those that have no PTX.
+void move_lto_ir(container::FileImage& image, const std::string& name, uint32_t sm, std::vector<LtoIr>& to) {
   std::erase_if(image.units, [&](const container::Fatbin& fatbin) {
     if (!has_lto_ir(fatbin) || container::best_ptx(fatbin, sm) != nullptr) return false;
-    to.push_back({jit::LinkInputKind::LtoIr,
-                  {reinterpret_cast<const char*>(fatbin.bytes.data()), fatbin.bytes.size()},
-                  name});
+    to.push_back({{reinterpret_cast<const char*>(fatbin.bytes.data()), fatbin.bytes.size()}, name});
     return true;
   });
 }
 
-jit::Program compiled(const std::vector<jit::LinkInput>& inputs, std::vector<std::string> options,
-                      uint32_t sm) {
+jit::Program compiled(const std::vector<LtoIr>& lto_ir, std::vector<std::string> options, uint32_t sm) {
+  std::vector<jit::LinkInput> inputs;
+  for (const LtoIr& code : lto_ir) inputs.push_back({jit::LinkInputKind::LtoIr, code.bytes, code.name});
   const auto is_target = [](const std::string& option) { return option.starts_with("-arch="); };
   if (std::ranges::none_of(options, is_target)) options.push_back(fmt::format("-arch=sm_{}", sm));
   return jit::program_from_ptx(jit::lower_to_ptx(inputs, std::move(options)), "link-time optimised code");
@@ -114,10 +117,10 @@ bool launches(const ProgramLink& link) {
 jit::Program program_from(const ProgramLink& link, uint32_t sm) {
   if (!link.problem.empty()) throw Error(ErrorCode::Unsupported, link.problem);
   jit::Program program;
-  std::vector<jit::LinkInput> lto_ir;
+  std::vector<LtoIr> lto_ir;
   for (const AddedCode& code : link.inputs) {
     if (code.kind == CodeKind::LtoIr) {
-      lto_ir.push_back({jit::LinkInputKind::LtoIr, code.bytes, code.name});
+      lto_ir.push_back({code.bytes, code.name});
       continue;
     }
     if (code.kind == CodeKind::Ptx) {
@@ -127,8 +130,13 @@ jit::Program program_from(const ProgramLink& link, uint32_t sm) {
     }
     for_each_image(code.bytes, code.name, [&](container::FileImage image, const std::string& name) {
       move_lto_ir(image, name, sm, lto_ir);
-      append(program, units_of(image, name, sm));
-      if (image.kind == container::ImageKind::Cubin && !code.ptx.empty()) program.units.back().ptx = code.ptx;
+      jit::Program units = units_of(image, name, sm);
+      if (image.kind == container::ImageKind::Cubin) units.units.front().ptx = code.ptx;
+      // They apply to code that the linker compiles.
+      for (jit::Unit& unit : units.units) {
+        if (unit.cubin.empty()) unit.options += code.options;
+      }
+      append(program, std::move(units));
     });
   }
   if (!lto_ir.empty()) append(program, compiled(lto_ir, link.lto_options, sm));

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "jit/module.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/container/synthetic.h"
 
 namespace klap::runtime {
 namespace {
@@ -17,21 +17,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
-// Machine code as far as its headers go: a table of one section behind `content`.
-std::string machine_code(const std::string& content) {
-  std::string bytes(
-      "\x7f"
-      "ELF\x02\x01\x01",
-      7);
-  bytes.resize(64);
-  const uint64_t sections = 64 + content.size();
-  const uint16_t entry_bytes = 64, entries = 1;
-  std::memcpy(bytes.data() + 40, &sections, sizeof sections);
-  std::memcpy(bytes.data() + 58, &entry_bytes, sizeof entry_bytes);
-  std::memcpy(bytes.data() + 60, &entries, sizeof entries);
-  return bytes + content + std::string(64, '\0');
-}
+using container::minimal_machine_code;
 
 const std::string kLaunching = read_file(KLAP_IDIOM_DIR "/cdp2.ptx");
 constexpr char kQuiet[] = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry quiet() { ret; }\n";
@@ -52,7 +40,7 @@ class ProgramLinksTest : public testing::Test {
 
 TEST_F(ProgramLinksTest, AResultIsFoundByItsBytes) {
   EXPECT_TRUE(links_.none());
-  const std::string image = machine_code("code");
+  const std::string image = minimal_machine_code("code");
   link(image, {ptx(kLaunching)});
   EXPECT_FALSE(links_.none());
   const std::string copy = image;
@@ -60,20 +48,20 @@ TEST_F(ProgramLinksTest, AResultIsFoundByItsBytes) {
   ASSERT_NE(nullptr, found);
   ASSERT_EQ(1u, found->inputs.size());
   EXPECT_EQ(kLaunching, found->inputs[0].bytes);
-  EXPECT_EQ(nullptr, links_.link_of(machine_code("node")));
-  EXPECT_EQ(nullptr, links_.link_of(machine_code("codes")));
+  EXPECT_EQ(nullptr, links_.link_of(minimal_machine_code("node")));
+  EXPECT_EQ(nullptr, links_.link_of(minimal_machine_code("codes")));
 }
 
 TEST_F(ProgramLinksTest, LinksThatDoNotLaunchAreForgotten) {
-  const std::string image = machine_code("code");
+  const std::string image = minimal_machine_code("code");
   link(image, {ptx(kQuiet)});
   EXPECT_TRUE(links_.none());
   EXPECT_EQ(nullptr, links_.link_of(image));
 }
 
 TEST_F(ProgramLinksTest, AHandleMayBecomeAnotherLinks) {
-  link(machine_code("first"), {ptx(kLaunching), ptx(kQuiet)});
-  const std::string image = machine_code("second");
+  link(minimal_machine_code("first"), {ptx(kLaunching), ptx(kQuiet)});
+  const std::string image = minimal_machine_code("second");
   link(image, {ptx(kLaunching)});
   ASSERT_NE(nullptr, links_.link_of(image));
   EXPECT_EQ(1u, links_.link_of(image)->inputs.size());
@@ -81,28 +69,28 @@ TEST_F(ProgramLinksTest, AHandleMayBecomeAnotherLinks) {
 
 // The program may link the same code again and again.
 TEST_F(ProgramLinksTest, EqualResultsAreKeptOnce) {
-  const std::string other = machine_code("other"), image = machine_code("code");
+  const std::string other = minimal_machine_code("other"), image = minimal_machine_code("code");
   link(other, {ptx(kLaunching)});
   for (int i = 0; i < 1000; ++i) link(image, {ptx(kLaunching)});
   EXPECT_NE(nullptr, links_.link_of(other));
 }
 
 TEST_F(ProgramLinksTest, TheOldestAreForgotten) {
-  for (int i = 0; i < 300; ++i) link(machine_code(std::to_string(i)), {ptx(kLaunching)});
-  EXPECT_EQ(nullptr, links_.link_of(machine_code("0")));
-  EXPECT_NE(nullptr, links_.link_of(machine_code("299")));
+  for (int i = 0; i < 300; ++i) link(minimal_machine_code(std::to_string(i)), {ptx(kLaunching)});
+  EXPECT_EQ(nullptr, links_.link_of(minimal_machine_code("0")));
+  EXPECT_NE(nullptr, links_.link_of(minimal_machine_code("299")));
 }
 
 TEST_F(ProgramLinksTest, LargeInputsForgetOthers) {
   const std::string padding(40 << 20, ' ');
-  link(machine_code("0"), {ptx(kLaunching + padding)});
-  link(machine_code("1"), {ptx(kLaunching + padding)});
-  EXPECT_EQ(nullptr, links_.link_of(machine_code("0")));
-  EXPECT_NE(nullptr, links_.link_of(machine_code("1")));
+  link(minimal_machine_code("0"), {ptx(kLaunching + padding)});
+  link(minimal_machine_code("1"), {ptx(kLaunching + padding)});
+  EXPECT_EQ(nullptr, links_.link_of(minimal_machine_code("0")));
+  EXPECT_NE(nullptr, links_.link_of(minimal_machine_code("1")));
 }
 
 TEST_F(ProgramLinksTest, TooMuchCodeIsSaid) {
-  const std::string image = machine_code("code");
+  const std::string image = minimal_machine_code("code");
   link(image, {ptx(kLaunching), ptx(kQuiet + std::string(70 << 20, ' ')), ptx(kLaunching)});
   const auto found = links_.link_of(image);
   ASSERT_NE(nullptr, found);
@@ -111,7 +99,7 @@ TEST_F(ProgramLinksTest, TooMuchCodeIsSaid) {
 }
 
 TEST_F(ProgramLinksTest, CodeThatCannotBeReadIsSaid) {
-  const std::string image = machine_code("code");
+  const std::string image = minimal_machine_code("code");
   link(image, {ptx(kLaunching), {CodeKind::Binary, "garbage", "no code at all", ""}});
   link(image, {{CodeKind::Binary, "garbage", "no code at all", ""}, ptx(kLaunching)});
   ASSERT_NE(nullptr, links_.link_of(image));
@@ -119,7 +107,7 @@ TEST_F(ProgramLinksTest, CodeThatCannotBeReadIsSaid) {
 }
 
 TEST_F(ProgramLinksTest, OptionsOfTheLinkComeBeforeThoseOfItsInput) {
-  const std::string image = machine_code("code");
+  const std::string image = minimal_machine_code("code");
   links_.begin(this, " -maxrregcount=64");
   links_.add(this, {CodeKind::Ptx, "module", kLaunching, " -lineinfo"});
   links_.complete(this, image);
@@ -163,6 +151,41 @@ TEST_F(ProgramLinksTest, BecomeAModule) {
   ASSERT_LE(1u, module.variants.size());
   EXPECT_EQ("_Z6parentPiPKi", module.variants[0].parent);
   EXPECT_THAT(module.cubin, AllOf(HasSubstr("quiet"), HasSubstr("_Z5childPii")));
+}
+
+// A static library of one member, which has the name "module.o".
+std::string archive_of(const std::string& member) {
+  std::string header(60, ' ');
+  header.replace(0, 9, "module.o/");
+  header.replace(48, std::to_string(member.size()).size(), std::to_string(member.size()));
+  header.replace(58, 2, "`\n");
+  return "!<arch>\n" + header + member + (member.size() % 2 == 0 ? "" : "\n");
+}
+
+// Code for link-time optimisation becomes PTX, as it is and in a library.
+TEST_F(ProgramLinksTest, CompileWhatIsNotMachineCodeYet) {
+  const std::string lto_ir = read_file(KLAP_LTO_IR);
+  for (const std::string& bytes : {lto_ir, archive_of(lto_ir)}) {
+    const ProgramLink link{{{CodeKind::Binary, "module", bytes, ""}}, {"-arch=sm_90"}, ""};
+    const jit::Program program = program_from(link, 90);
+    ASSERT_EQ(1u, program.units.size());
+    EXPECT_TRUE(program.units[0].launches);
+    EXPECT_THAT(program.units[0].ptx, HasSubstr(".visible .entry launch_all("));
+  }
+}
+
+TEST_F(ProgramLinksTest, OptionsHoldForCodeThatTheLinkerCompiles) {
+  const std::string module = read_file(KLAP_FATBIN), only_ptx = archive_of(kLaunching);
+  const ProgramLink link{
+      {{CodeKind::Binary, "module", module, " -maxrregcount=64", "the PTX of machine code"},
+       {CodeKind::Binary, "text", only_ptx, " -maxrregcount=64"}},
+      {},
+      ""};
+  const jit::Program program = program_from(link, 90);
+  ASSERT_EQ(2u, program.units.size());
+  EXPECT_THAT(program.units[0].options, Not(HasSubstr("maxrregcount"))) << "it has machine code";
+  EXPECT_THAT(program.units[0].ptx, HasSubstr("launch_all")) << "and PTX of its own";
+  EXPECT_EQ(" -maxrregcount=64", program.units[1].options);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+// Modules that are made from the inputs of a program's link, with a device runtime that klap_jit's own linker
+// refuses: Python's packages bring one of their own version.
+#include "runtime/load/image_rewrite.h"
+
+#include <algorithm>
+
+#include "runtime/load/program_links.h"
+#include "support/error.h"
+#include "tests/container/synthetic.h"
+#include "tests/runtime/launch/fake_driver.h"
+
+namespace klap::runtime {
+namespace {
+
+class ImageRewriteTest : public FakeDriverTest {
+ protected:
+  // The device runtime for sm_90 in a fatbin; `change` may damage its machine code.
+  template <class Change>
+  static std::string device_runtime(const Change& change) {
+    const ProgramLink archive{{{CodeKind::Binary, "runtime", read_file(KLAP_CUDADEVRT), ""}}, {}, ""};
+    std::vector<jit::Unit> units = program_from(archive, 90).units;
+    const auto runtime = std::ranges::find_if(units, &jit::Unit::is_device_runtime);
+    if (runtime == units.end()) return "";
+    change(runtime->cubin);
+    container::SyntheticEntry entry = container::raw_entry(runtime->cubin);
+    entry.kind = static_cast<uint16_t>(container::EntryKind::Cubin);
+    return container::fatbin_of({entry});
+  }
+
+  // Rewrites what a link of the launching module with that runtime results in.
+  ModuleRecord rewrite(const std::string& runtime) {
+    const std::string ptx = read_file(KLAP_LAUNCHING_PTX);
+    std::string image = container::minimal_machine_code();
+    ProgramLinks& links = ProgramLinks::instance();
+    links.begin(this, "");
+    links.add(this, {CodeKind::Ptx, "module", ptx, ""});
+    links.add(this, {CodeKind::Binary, "runtime", runtime, ""});
+    EXPECT_NE(nullptr, links.complete(this, image));
+    links.end(this);
+    ModuleRecord record;
+    ImageSource source;
+    source.load_path = "test";
+    source.image = image.data();
+    source.readable_bytes = image.size();
+    const auto rewritten = rewrite_image(source, record);
+    EXPECT_NE(nullptr, rewritten);
+    return record;
+  }
+};
+
+TEST_F(ImageRewriteTest, OfALinkTakesItsDeviceRuntime) {
+  const std::string runtime = device_runtime([](std::string&) {});
+  ASSERT_NE("", runtime);
+  const ModuleRecord record = rewrite(runtime);
+  EXPECT_TRUE(std::ranges::any_of(record.remarks, &jit::SiteRemark::rewritten));
+}
+
+TEST_F(ImageRewriteTest, OfALinkTakesAnotherDeviceRuntimeIfItMust) {
+  // No linker knows that version of machine code.
+  const std::string runtime = device_runtime([](std::string& cubin) { cubin.at(8) = '\x7f'; });
+  const ModuleRecord record = rewrite(runtime);
+  EXPECT_TRUE(std::ranges::any_of(record.remarks, &jit::SiteRemark::rewritten));
+}
+
+}  // namespace
+}  // namespace klap::runtime
