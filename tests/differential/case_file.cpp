@@ -170,6 +170,7 @@ Case case_from(const json& j, const std::filesystem::path& folder) {
 void write_case(const Case& c, const std::filesystem::path& file) {
   std::filesystem::path ptx = file;
   ptx.replace_extension(".ptx");
+  if (file.has_parent_path()) make_folder(file.parent_path());
   write_file(ptx, c.ptx);
   write_file(file, case_json(c, ptx.filename().string()).dump(1) + "\n");
 }

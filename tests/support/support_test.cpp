@@ -45,11 +45,21 @@ std::string io_error(const Action& action) {
 }
 
 TEST(Files, AreReadAndWrittenWhole) {
-  const fs::path file = fs::path(testing::TempDir()) / "klap_support" / "deep" / "file";
+  const fs::path folder = fs::path(testing::TempDir()) / "klap_support", file = folder / "file";
   const std::string bytes("a\0b\n", 4);
+  make_folder(folder);
+  make_folder(folder);
   write_file(file, bytes);
   EXPECT_EQ(bytes, read_file(file));
-  fs::remove_all(file.parent_path().parent_path());
+  fs::remove_all(folder);
+}
+
+TEST(Files, NeedTheFolderAroundThem) {
+  const fs::path folder = fs::path(testing::TempDir()) / "klap_no_folder";
+  EXPECT_THAT(io_error([&] { write_file(folder / "file", "a"); }),
+              HasSubstr("cannot create: there is no folder " + folder.string()));
+  EXPECT_THAT(io_error([&] { make_folder(folder / "deep"); }), HasSubstr("cannot make the folder"));
+  EXPECT_FALSE(fs::exists(folder));
 }
 
 TEST(Files, NameWhatIsWrong) {

@@ -73,6 +73,7 @@ KLAP_CASE(untested_buffer, "arguments are stored elsewhere than in the record of
   const auto cells = c.buffer("cells", std::vector<int>(kThreads * kCells), filled(3, false, true));
   for (int k = 1; k <= 3; ++k) c.launch("untested_parent", {3, 1, 1}, {32, 1, 1}, c.address(cells), k);
   c.rewritten("untested_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(untested_buffer_of_some_lanes, "a lane without a launch gets a record, or another's result") {
@@ -82,6 +83,7 @@ KLAP_CASE(untested_buffer_of_some_lanes, "a lane without a launch gets a record,
   const auto results = c.buffer("codes", std::vector<int>(kThreads), codes);
   c.launch("untested_some_parent", {3, 1, 1}, {32, 1, 1}, c.address(cells), c.address(results));
   c.rewritten("untested_some_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(untested_buffer_of_no_arguments,
