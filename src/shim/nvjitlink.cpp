@@ -7,7 +7,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "runtime/load/link_calls.h"
 #include "runtime/process.h"
@@ -48,69 +49,70 @@ constexpr std::array<const char*, kFunctions> kNames = {
 constexpr std::array kVersions = {KLAP_NVJITLINK_VERSIONS(X)};
 #undef X
 
-// Libraries whose plain names were asked for have numbers behind those of the versions.
+// A library whose plain names were asked for. They have numbers behind those of the versions.
 constexpr size_t kMostLibraries = 4;
-
-struct Real {
+struct Library {
+  std::atomic<const void*> mapped_at{nullptr};
   std::array<std::atomic<void*>, kFunctions> functions{};
-  std::atomic<const void*> library{nullptr};  // where it is mapped, if its plain names were asked for
 };
-std::array<Real, kVersions.size() + kMostLibraries> reals;
+std::array<Library, kMostLibraries> libraries;
 
-// The library that the object with this code needs by that name: the one whose other functions, which have no
-// hooks, it calls directly. Null if it needs none. The handle is never closed, which keeps the library in
-// place.
-void* needed_library(const void* code, const char* name) {
+// The function in the object with this code, where nvJitLink may be linked into it, or in a library that the
+// object is linked against: there its other calls go, which have no hooks. The program itself searches the
+// global scope, where the exported hook comes first.
+void* function_of_object(const void* code, const char* symbol) {
   Dl_info info{};
   link_map* object = nullptr;
-  if (dladdr1(code, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 || object == nullptr)
+  if (dladdr1(code, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 || object == nullptr ||
+      *object->l_name == '\0')
     return nullptr;
-  const char* strings = nullptr;
-  for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
-  }
-  for (const ElfW(Dyn)* entry = object->l_ld; strings != nullptr && entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag != DT_NEEDED || std::strstr(strings + entry->d_un.d_val, name) == nullptr) continue;
-    if (void* const found = dlopen(strings + entry->d_un.d_val, RTLD_LAZY | RTLD_NOLOAD)) return found;
+  // The handle is never closed, which keeps the function in place.
+  void* const handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  return handle != nullptr ? next_dlsym()(handle, symbol) : nullptr;
+}
+
+// No library is opened while the loader's list is walked.
+int note_file(dl_phdr_info* info, size_t, void* data) {
+  if (info->dlpi_name != nullptr && *info->dlpi_name != '\0')
+    static_cast<std::vector<std::string>*>(data)->emplace_back(info->dlpi_name);
+  return 0;
+}
+
+// That function of any object that is loaded, but for the hook itself.
+void* function_anywhere(const char* symbol) {
+  std::vector<std::string> files;
+  dl_iterate_phdr(note_file, &files);
+  Dl_info own{}, info{};
+  dladdr(reinterpret_cast<void*>(&note_file), &own);
+  for (const std::string& file : files) {
+    void* const handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    void* const found = handle != nullptr ? next_dlsym()(handle, symbol) : nullptr;
+    if (found != nullptr && dladdr(found, &info) != 0 && info.dli_fbase != own.dli_fbase) return found;
   }
   return nullptr;
 }
 
-// The file of a loaded library of that name. No library is opened while the loader's list is walked.
-using FileName = std::array<char, 1024>;
-int note_library(dl_phdr_info* info, size_t, void* data) {
-  auto& file = *static_cast<FileName*>(data);
-  const char* const name = info->dlpi_name;
-  if (name == nullptr || std::strstr(name, "libnvJitLink") == nullptr || std::strlen(name) >= file.size())
-    return 0;
-  std::strcpy(file.data(), name);
-  return 1;
-}
-
-// The function that `caller` would have reached without the hook. An object may use it and leave it to
-// another one to need the library; then there is most often only one.
+// The function that `caller` would have reached without the hook. The last question is for code that jumped
+// here, so that its own caller is all that is seen. Then there is most often only one.
 void* function_for(const void* caller, const char* symbol) {
+  if (void* const found = function_of_object(caller, symbol)) return found;
+  if (void* const found = next_dlsym()(RTLD_NEXT, symbol)) return found;
   void* found = nullptr;
-  if (void* const needed = needed_library(caller, "libnvJitLink")) found = next_dlsym()(needed, symbol);
-  if (found == nullptr) found = next_dlsym()(RTLD_NEXT, symbol);
-  FileName file{};
-  if (found != nullptr || dl_iterate_phdr(note_library, &file) == 0) return found;
-  void* const any = dlopen(file.data(), RTLD_LAZY | RTLD_NOLOAD);
-  return any != nullptr ? next_dlsym()(any, symbol) : nullptr;
+  contain("nvJitLink", "is not found", [&] { found = function_anywhere(symbol); });
+  return found;
 }
 
-// Calls the function that the program called. `caller` is code that did, of a name with a version.
+// Calls the function that the program called. `caller` is code that did, of a name with a version. It is
+// asked for each time: objects of one process may have nvJitLinks of their own, of the same version.
 template <size_t kReal, Function kFunction, class... Args>
 nvJitLinkResult forward(const void* caller, Args... args) {
-  std::atomic<void*>& known = reals[kReal].functions[kFunction];
-  void* function = known.load(std::memory_order_acquire);
+  void* function = nullptr;
   if constexpr (kReal < kVersions.size()) {
-    if (function == nullptr) {
-      std::array<char, 64> symbol{};
-      std::snprintf(symbol.data(), symbol.size(), "__%s_%s", kNames[kFunction], kVersions[kReal]);
-      function = function_for(caller, symbol.data());
-      known.store(function, std::memory_order_release);
-    }
+    std::array<char, 64> symbol{};
+    std::snprintf(symbol.data(), symbol.size(), "__%s_%s", kNames[kFunction], kVersions[kReal]);
+    function = function_for(caller, symbol.data());
+  } else {
+    function = libraries[kReal - kVersions.size()].functions[kFunction].load(std::memory_order_acquire);
   }
   if (function == nullptr) return NVJITLINK_ERROR_INTERNAL;
   return reinterpret_cast<nvJitLinkResult (*)(Args...)>(function)(args...);
@@ -202,11 +204,11 @@ void* look_up_nvjitlink(void* handle, const char* symbol) {
   Dl_info info{};
   if (found == nullptr || dladdr(found, &info) == 0) return nullptr;
   for (size_t i = 0; i < kMostLibraries; ++i) {
-    Real& real = reals[kVersions.size() + i];
+    Library& library = libraries[i];
     const void* taken_by = nullptr;
-    if (!real.library.compare_exchange_strong(taken_by, info.dli_fbase) && taken_by != info.dli_fbase)
+    if (!library.mapped_at.compare_exchange_strong(taken_by, info.dli_fbase) && taken_by != info.dli_fbase)
       continue;
-    real.functions[function].store(found, std::memory_order_release);
+    library.functions[function].store(found, std::memory_order_release);
     return kHooks[i](function);
   }
   return nullptr;

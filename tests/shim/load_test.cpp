@@ -114,11 +114,11 @@ TEST(Load, FinishedMachineCodeThatLaunchesIsSaidToStayAsItIs) {
 }
 
 // A process without a driver, where no search for a symbol sees nvJitLink, links into that file.
-Outcome link_into(const TemporaryFile& file, const Options& options) {
-  return run_program("local_linker",
-                     {KLAP_PROGRAMS "/libnvjitlink_user.so", kObjects + "/launching.ptx", KLAP_CUDADEVRT,
-                      file.path().string()},
-                     options);
+Outcome link_into(const TemporaryFile& file, const Options& options,
+                  const std::vector<std::string>& libraries = {"/libnvjitlink_user.so"}) {
+  std::vector<std::string> arguments = {kObjects + "/launching.ptx", KLAP_CUDADEVRT, file.path().string()};
+  for (const std::string& library : libraries) arguments.push_back(KLAP_PROGRAMS + library);
+  return run_program("local_linker", arguments, options);
 }
 
 TEST(Load, ALibraryOfTheProgramFindsItsOwnLinker) {
@@ -138,6 +138,23 @@ TEST(Load, ALibraryOfTheProgramFindsItsOwnLinker) {
     EXPECT_THAT(run.complaints(), IsEmpty());
     EXPECT_EQ(expected.out, run.out);
   }
+}
+
+// Whichever of them comes first.
+TEST(Load, ALinkerInsideALibraryIsThatLibrarys) {
+  const TemporaryFile file("linked.cubin");
+  std::filesystem::create_directories(file.path().parent_path());
+  Options native;
+  native.preload = false;
+  const std::string user = "/libnvjitlink_user.so", own = "/libown_linker.so";
+  for (const auto& libraries : {std::vector{own}, std::vector{own, user}, std::vector{user, own, user}}) {
+    const Outcome run = link_into(file, {}, libraries);
+    EXPECT_EQ(0, run.status) << run.error;
+    EXPECT_THAT(run.out, HasSubstr("create 42\ndestroy 43\n"));
+    EXPECT_EQ(link_into(file, native, libraries).out, run.out);
+  }
+  const Outcome jumped = link_into(file, {}, {"/liblink_caller.so"});
+  EXPECT_EQ("42", jumped.said("jumped")) << jumped.error;
 }
 
 TEST(Load, AnotherProcessKnowsFromWhatCodeWasLinked) {
