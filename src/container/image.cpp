@@ -256,7 +256,9 @@ bool mentions_device_launch(std::string_view cubin, const std::string& name) {
 }
 
 bool has_device_launch(std::string_view cubin, const std::string& name) {
-  return cubin_mentions(Elf64(as_bytes(cubin), name), kLaunchFunctions, Mention::Defined);
+  const Elf64 elf(as_bytes(cubin), name);
+  // The device runtime itself defines them, too, and is not finished.
+  return elf.type() != kElfRelocatable && cubin_mentions(elf, kLaunchFunctions, Mention::Defined);
 }
 
 uint64_t machine_code_bytes(const void* image) {

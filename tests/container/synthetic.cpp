@@ -1,9 +1,13 @@
 // The layout that is written here is described at the top of src/container/fatbin.cpp.
 #include "synthetic.h"
 
+#include <elf.h>
 #include <lz4.h>
 #include <sys/resource.h>
 #include <zstd.h>
+
+#include <array>
+#include <cstring>
 
 namespace klap::container {
 namespace {
@@ -100,16 +104,34 @@ long peak_memory_kb() {
 }
 
 std::string minimal_machine_code(const std::string& content) {
-  constexpr size_t kHeaderBytes = 64;
-  std::string bytes(
-      "\x7f"
-      "ELF\x02\x01\x01",
-      7);
-  bytes.resize(kHeaderBytes);
-  poke(bytes, 40, uint64_t{kHeaderBytes} + content.size());
-  poke(bytes, 58, uint16_t{kHeaderBytes});
-  poke(bytes, 60, uint16_t{1});
-  return bytes + content + std::string(kHeaderBytes, '\0');
+  const auto text = [](const auto& value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const std::string names(1, '\0'), strings = names + "cudaLaunchDeviceV2" + names;
+  Elf64_Sym symbol{};
+  symbol.st_name = 1;
+  symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+  symbol.st_shndx = SHN_ABS;
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_EXEC;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shoff = sizeof header + sizeof symbol + strings.size() + content.size();
+  // No section, the symbols, their names, which are those of the sections as well.
+  std::array<Elf64_Shdr, 3> sections{};
+  sections[1].sh_type = SHT_SYMTAB;
+  sections[1].sh_offset = sizeof header;
+  sections[1].sh_size = sizeof symbol;
+  sections[1].sh_link = 2;
+  sections[2].sh_type = SHT_STRTAB;
+  sections[2].sh_offset = sizeof header + sizeof symbol;
+  sections[2].sh_size = strings.size();
+  header.e_shnum = sections.size();
+  header.e_shstrndx = 2;
+  return text(header) + text(symbol) + strings + content + text(sections);
 }
 
 }  // namespace klap::container

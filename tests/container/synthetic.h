@@ -33,7 +33,8 @@ SyntheticEntry zstd_entry(const std::string& payload, bool state_size = true);
 std::string to_bytes(const SyntheticEntry& entry);
 std::string fatbin_of(const std::vector<SyntheticEntry>& entries);
 
-// Machine code as far as its headers go: a table of one section behind `content`.
+// Finished machine code that launches kernels, as far as its headers and its symbols go. `content` tells it
+// from others.
 std::string minimal_machine_code(const std::string& content = "code");
 
 // Overwrites a number inside bytes.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -55,7 +56,8 @@ class KeptAttributes {
         case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-          kept_.push_back(attribute);
+          if (of_consumers_ == kMostConsumerAttributes) return &reasons::kLaunchAttribute;
+          kept_.at(of_consumers_++) = attribute;
           break;
         case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
           carveout = attribute;
@@ -73,8 +75,8 @@ class KeptAttributes {
           return &reasons::kLaunchAttribute;
       }
     }
-    of_consumers_ = kept_.size();
-    if (carveout) kept_.push_back(*carveout);
+    count_ = of_consumers_;
+    if (carveout) kept_.at(count_++) = *carveout;
     return nullptr;
   }
 
@@ -84,12 +86,12 @@ class KeptAttributes {
   // How much shared memory the program would like says nothing about kernels that need more of it, and whose
   // blocks must all find room.
   [[nodiscard]] std::span<const CUlaunchAttribute> of_parent(const jit::Variant& variant) const {
-    return variant.promoted || variant.is_fused() ? of_consumers() : std::span(kept_);
+    return variant.promoted || variant.is_fused() ? of_consumers() : std::span(kept_).first(count_);
   }
 
  private:
-  std::vector<CUlaunchAttribute> kept_;  // the consumers' first
-  size_t of_consumers_ = 0;
+  std::array<CUlaunchAttribute, kMostConsumerAttributes + 1> kept_{};  // the consumers' first
+  size_t of_consumers_ = 0, count_ = 0;
 };
 
 void note_slices(const Launch& launch, ParentKernel& parent, const Cut& cut) {

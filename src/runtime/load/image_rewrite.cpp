@@ -88,29 +88,29 @@ Contents look_into(const ImageSource& source, container::ImageKind kind) {
     const uint64_t bytes = container::machine_code_bytes(source.image);
     if (bytes > source.readable_bytes) return contents;
     contents.machine_code = {static_cast<const char*>(source.image), bytes};
-    contents.link = ProgramLinks::instance().link_of(contents.machine_code);
-    if (!contents.link && machine_code_launches(contents.machine_code))
-      contents.link = LinkFiles::instance().find(contents.machine_code);
   } else {
     contents.fatbins.push_back(container::parse_fatbin(source.image, source.readable_bytes));
   }
   return contents;
 }
 
-// True for finished machine code that launches, of which nothing can be rewritten.
+// True for finished machine code that launches. Only the link that it came from can be rewritten.
 bool is_finished(const Contents& contents, container::ImageKind kind, uint32_t sm) {
-  if (kind == container::ImageKind::Cubin)
-    return !contents.link && machine_code_launches(contents.machine_code);
+  if (kind == container::ImageKind::Cubin) return machine_code_launches(contents.machine_code);
   if (kind != container::ImageKind::Fatbin) return false;
   const container::Fatbin& fatbin = contents.fatbins.front();
   const container::FatbinEntry* const cubin = container::best_cubin(fatbin, sm);
   return cubin != nullptr && container::best_ptx(fatbin, sm) == nullptr &&
-         !container::is_device_runtime(fatbin) && machine_code_launches(cubin->payload());
+         machine_code_launches(cubin->payload());
 }
 
-// If a link is not understood, only its result tells.
+// The link that finished machine code came from; null if it is not known.
+std::shared_ptr<const ProgramLink> link_of(std::string_view machine_code) {
+  auto link = ProgramLinks::instance().link_of(machine_code);
+  return link ? link : LinkFiles::instance().find(machine_code);
+}
+
 bool launches(const Contents& contents, uint32_t sm) {
-  if (contents.link) return contents.link->problem.empty() || machine_code_launches(contents.machine_code);
   return contents.ptx.find("LaunchDevice") != std::string_view::npos ||
          std::ranges::any_of(contents.fatbins, [sm](const container::Fatbin& fatbin) {
            return container::mentions_device_launch(fatbin, sm);
@@ -200,12 +200,13 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   const container::ImageKind kind = container::classify(source.image);
   if (!may_launch(kind)) return nullptr;
   const uint32_t sm = target_capability(source.every_device);
-  const Contents contents = look_into(source, kind);
-  const bool is_rewritable = launches(contents, sm);
-  if (!is_rewritable && !is_finished(contents, kind, sm)) return nullptr;
+  Contents contents = look_into(source, kind);
+  const bool is_source = launches(contents, sm);
+  if (!is_source && !is_finished(contents, kind, sm)) return nullptr;
 
   record.how = "nothing to rewrite";
-  if (!is_rewritable) {
+  if (!contents.machine_code.empty()) contents.link = link_of(contents.machine_code);
+  if (!is_source && !contents.link) {
     say_once(source.load_path, kOnlyMachineCode);
     return nullptr;
   }

@@ -41,6 +41,7 @@ void completed(ProgramLinks::Handle link, const void* image, size_t readable_byt
   const uint64_t bytes = container::machine_code_bytes(image);
   if (bytes == 0 || bytes > readable_bytes) return;
   const std::string_view machine_code(static_cast<const char*>(image), bytes);
+  if (!container::has_device_launch(machine_code, "linked code")) return;
   const auto kept = ProgramLinks::instance().complete(link, machine_code);
   if (kept && kept->problem.empty()) LinkFiles::instance().keep(machine_code, *kept);
 }
@@ -104,7 +105,7 @@ std::vector<std::string> lto_options(uint32_t count, const char* const* options)
   return out;
 }
 
-// Where the type is left to nvJitLink, bytes of a kind that is not known are LTO-IR.
+// Bytes of a kind that is not known are taken for LTO-IR, if the program leaves the type to nvJitLink.
 CodeKind kind_of(nvJitLinkInputType type, const std::string& bytes) {
   if (type == NVJITLINK_INPUT_PTX) return CodeKind::Ptx;
   if (type == NVJITLINK_INPUT_LTOIR || type == NVJITLINK_INPUT_INDEX) return CodeKind::LtoIr;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "container/archive.h"
@@ -33,14 +32,6 @@ void for_each_image(const std::string& bytes, const std::string& name, const Vis
     return;
   }
   for (const container::FileImage& image : container::find_images(bytes)) visit(image, name);
-}
-
-bool launches(const container::FileImage& image, const std::string& name) {
-  if (image.kind == container::ImageKind::Cubin) return container::mentions_device_launch(image.text, name);
-  if (image.kind == container::ImageKind::Ptx) return image.text.find("LaunchDevice") != std::string::npos;
-  return std::ranges::any_of(image.units, [](const container::Fatbin& unit) {
-    return !container::is_device_runtime(unit) && container::mentions_device_launch(unit);
-  });
 }
 
 jit::Program units_of(const container::FileImage& image, const std::string& name, uint32_t sm) {
@@ -100,18 +91,6 @@ size_t ProgramLink::bytes() const {
   size_t sum = 0;
   for (const AddedCode& code : inputs) sum += code.bytes.size() + code.ptx.size();
   return sum;
-}
-
-bool launches(const ProgramLink& link) {
-  return std::ranges::any_of(link.inputs, [](const AddedCode& code) {
-    if (code.kind == CodeKind::LtoIr) return false;
-    if (code.kind == CodeKind::Ptx) return code.bytes.find("LaunchDevice") != std::string::npos;
-    bool found = false;
-    for_each_image(code.bytes, code.name, [&](const container::FileImage& image, const std::string& name) {
-      found = found || launches(image, name);
-    });
-    return found;
-  });
 }
 
 jit::Program program_from(const ProgramLink& link, uint32_t sm) {
@@ -176,15 +155,7 @@ std::shared_ptr<const ProgramLink> ProgramLinks::complete(Handle link, std::stri
   const auto found = open_.find(link);
   if (found == open_.end()) return nullptr;
   // It is copied, since the program may ask for the result again.
-  ProgramLink of = found->second.link;
-  try {
-    const bool may_launch =
-        !of.problem.empty() || launches(of) || container::has_device_launch(machine_code, "linked code");
-    if (!may_launch) return nullptr;
-  } catch (const Error& error) {
-    of = {{}, {}, error.what()};
-  }
-  auto kept = std::make_shared<const ProgramLink>(std::move(of));
+  auto kept = std::make_shared<const ProgramLink>(found->second.link);
   keep({machine_code.size(), content_hash(machine_code), kept});
   return kept;
 }

@@ -4,7 +4,7 @@
 // is copied, and kept until its result is loaded. The module is then made from these inputs, as if they were
 // the units of one image. A copy of the result in the program's own memory is the same result.
 //
-// Only links whose code launches kernels from the device are kept behind their end. Of these, the oldest are
+// Only links whose result launches kernels from the device are kept behind their end. The oldest of them are
 // forgotten when all together are too large. Then the result is loaded as it is, as are links of which an
 // input is not understood.
 #pragma once
@@ -43,10 +43,6 @@ struct ProgramLink {
   [[nodiscard]] size_t bytes() const;
 };
 
-// True if code of the link launches kernels from the device, as far as that can be seen before it is
-// compiled. Throws Error(Container) for damaged inputs.
-bool launches(const ProgramLink& link);
-
 // The link's inputs as units, for a device of compute capability `sm`. All code for link-time optimisation
 // becomes one unit. Throws Error(Unsupported) for a link that is not understood, Error(Container), and
 // Error(Link) where that code cannot be compiled.
@@ -62,7 +58,7 @@ class ProgramLinks {
   void begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options = {});
   void add(Handle link, AddedCode code);
   void spoil(Handle link, const std::string& problem);
-  // Returns the link if it is kept.
+  // The result launches kernels. Returns the link that is kept for it, null if it is not known.
   std::shared_ptr<const ProgramLink> complete(Handle link, std::string_view machine_code);
   void end(Handle link);
 

@@ -120,13 +120,14 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::C
   const unsigned block_threads = consumer.threads;
   DecidingBlock block = how.block;
   void* params[] = {&queue, block.data()};  // a kernel reads as many as it has
-  std::vector<CUlaunchAttribute> attributes(how.attributes.begin(), how.attributes.end());
+  std::array<CUlaunchAttribute, kMostConsumerAttributes + 1> attributes{};
+  std::ranges::copy(how.attributes, attributes.begin());
+  auto count = static_cast<unsigned>(how.attributes.size());
   if (how.dependent) {
-    CUlaunchAttribute& dependent = attributes.emplace_back();
-    dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    dependent.value.programmaticStreamSerializationAllowed = 1;
+    attributes.at(count).id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attributes.at(count++).value.programmaticStreamSerializationAllowed = 1;
   }
-  if (attributes.empty()) {
+  if (count == 0) {
     return driver()->launch_kernel(consumer.function, consumer.grid, 1, 1, block_threads, 1, 1,
                                    described.child_shared_bytes, how.stream, params, nullptr);
   }
@@ -138,7 +139,7 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::C
   config.sharedMemBytes = described.child_shared_bytes;
   config.hStream = how.stream;
   config.attrs = attributes.data();
-  config.numAttrs = static_cast<unsigned>(attributes.size());
+  config.numAttrs = count;
   return driver()->launch_kernel_ex(&config, consumer.function, params, nullptr);
 }
 

@@ -207,6 +207,9 @@ class ParentKernel {
 // tell how much will be in it.
 bool can_read_back(const jit::Variant& variant);
 
+// The most attributes of the program's launch that its consumers have, too.
+inline constexpr size_t kMostConsumerAttributes = 3;
+
 // Launches `prepared`'s consumers on the queues of `launch`, one behind the other, without those of no
 // blocks. If they empty the queues' other heads, the next parent gets these. If the driver refuses to launch
 // one as a dependent of the kernel before it, it is launched in the ordinary way.

@@ -1,4 +1,5 @@
 // Which launches are redirected, what is launched in their place, and what stays.
+#include <span>
 #include <thread>
 
 #include "redirected.h"
@@ -102,6 +103,16 @@ TEST_F(RedirectTest, AttributesGoWhereTheyBelong) {
   ASSERT_EQ(2u, launches.size());
   EXPECT_EQ("10=1;14=40;", launches[0]["attributes"]);
   EXPECT_EQ("10=1;", launches[1]["attributes"]);
+}
+
+TEST_F(RedirectTest, MoreAttributesThanThereAreAreLeft) {
+  CUlaunchAttribute attributes[4] = {};
+  for (CUlaunchAttribute& attribute : attributes) attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  Launch launch = launch_of(parent_);
+  launch.attributes = std::span(attributes).first(3);
+  expect_redirected(launch);
+  launch.attributes = attributes;
+  expect_left(launch, "launch attribute");
 }
 
 // Such a parent may begin early, and need not.

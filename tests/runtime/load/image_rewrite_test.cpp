@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/load/link_calls.h"
 #include "runtime/load/program_links.h"
 #include "support/error.h"
 #include "tests/container/synthetic.h"
@@ -12,7 +13,12 @@
 namespace klap::runtime {
 namespace {
 
-class ImageRewriteTest : public FakeDriverTest {
+// Said before the settings are read.
+struct WithoutCache {
+  WithoutCache() { setenv("KLAP_CACHE_DISABLE", "1", 1); }
+};
+
+class ImageRewriteTest : WithoutCache, public FakeDriverTest {
  protected:
   // The device runtime for sm_90 in a fatbin; `change` may damage its machine code.
   template <class Change>
@@ -47,6 +53,22 @@ class ImageRewriteTest : public FakeDriverTest {
     return record;
   }
 };
+
+// What is linked in a program without device launches is not kept.
+TEST_F(ImageRewriteTest, OnlyLinksThatLaunchAreKept) {
+  auto* const link = reinterpret_cast<CUlinkState>(this);
+  const std::string launching = container::minimal_machine_code("its own");
+  std::string quiet = launching;
+  quiet.replace(quiet.find("LaunchDevice"), 12, "AnotherThing");
+  for (const std::string& image : {launching, quiet}) {
+    link_created(link, {});
+    link_data_added(link, CU_JIT_INPUT_PTX, "ptx", 4, nullptr, {});
+    link_completed(link, image.data(), image.size());
+    link_about_to_end(link);
+  }
+  EXPECT_NE(nullptr, ProgramLinks::instance().link_of(launching));
+  EXPECT_EQ(nullptr, ProgramLinks::instance().link_of(quiet));
+}
 
 TEST_F(ImageRewriteTest, OfALinkTakesItsDeviceRuntime) {
   const std::string runtime = device_runtime([](std::string&) {});

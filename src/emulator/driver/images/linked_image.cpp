@@ -3,7 +3,8 @@
 //
 // Each function has a section .text.NAME, and each kernel has .nv.constant0.NAME, of the size of its
 // parameters. Programs look for these in linked code. The units themselves are in .klap.ptx, one after
-// another: the lengths of name and text, then both.
+// another: the lengths of name and text, then both. A table of symbols names the device runtime's functions
+// that launch kernels, if the code calls them, since linked code has these in it.
 #include <elf.h>
 
 #include <algorithm>
@@ -59,7 +60,9 @@ class ElfWriter {
     out_.resize(sizeof(Elf64_Ehdr));
   }
 
-  void add(std::string_view name, uint32_t type, uint64_t flags, std::string_view content) {
+  // The number of the section.
+  uint32_t add(std::string_view name, uint32_t type, uint64_t flags, std::string_view content,
+               uint32_t link = 0) {
     out_.resize((out_.size() + 15) / 16 * 16);
     Elf64_Shdr section{};
     section.sh_name = static_cast<uint32_t>(names_.size());
@@ -68,9 +71,11 @@ class ElfWriter {
     section.sh_offset = out_.size();
     section.sh_size = content.size();
     section.sh_addralign = 16;
+    section.sh_link = link;
     names_ += std::string(name) + '\0';
     out_ += content;
     sections_.push_back(section);
+    return static_cast<uint32_t>(sections_.size() - 1);
   }
 
   std::string finish(uint32_t compute_capability) {
@@ -102,6 +107,21 @@ class ElfWriter {
   std::vector<Elf64_Shdr> sections_;
 };
 
+// A table of these global functions, each of which counts as defined.
+void add_symbols(ElfWriter& writer, const std::vector<std::string>& functions) {
+  std::string strings(1, '\0'), table(sizeof(Elf64_Sym), '\0');
+  for (const std::string& function : functions) {
+    Elf64_Sym symbol{};
+    symbol.st_name = static_cast<uint32_t>(strings.size());
+    symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    symbol.st_shndx = SHN_ABS;
+    append(table, symbol);
+    strings += function + '\0';
+  }
+  const uint32_t names = writer.add(".strtab", SHT_STRTAB, 0, strings);
+  writer.add(".symtab", SHT_SYMTAB, 0, table, names);
+}
+
 // Where the table of sections of an ELF file ends: for images of this file's making, their length.
 uint64_t length_of(const void* image, uint64_t limit) {
   Elf64_Ehdr header;
@@ -119,13 +139,16 @@ uint64_t length_of(const void* image, uint64_t limit) {
 std::string make_linked_image(const Units& units, const Image& image, uint32_t compute_capability) {
   ElfWriter writer;
   writer.add(kUnits, SHT_PROGBITS, 0, serialised(units));
+  std::vector<std::string> launching;
   for (const auto& function : image.functions) {
+    if (function->name.find("LaunchDevice") != std::string::npos) launching.push_back(function->name);
     if (function->builtin >= 0) continue;
     writer.add(".text." + function->name, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, kCode);
     if (!function->is_kernel) continue;
     const std::string bank(kParameterBase + function->parameter_bytes, '\0');
     writer.add(".nv.constant0." + function->name, SHT_PROGBITS, SHF_ALLOC, bank);
   }
+  add_symbols(writer, launching);
   return writer.finish(compute_capability);
 }
 
