@@ -132,7 +132,7 @@ const std::vector<Form>& forms() {
       {"children that update plainly what others read, launched by one thread of a block",
        {"one_thread_of_row", "one_thread_of_row_marks", "one_thread_of_all", "one_thread_by_bounds"}},
       {"the same in blocks of one thread, by every thread", {"one_thread_alone"}},
-      {"the same, recursion", {"one_thread_recursive"}},
+      {"the same, recursion", {"one_thread_recursive", "one_thread_of_row_recursive"}},
       {"launches in called functions", {"function_launches", "function_of_two_parents"}},
       {"launches in called functions, several calls",
        {"function_in_function_launches", "function_launches_twice"}},

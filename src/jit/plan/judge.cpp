@@ -74,6 +74,14 @@ bool is_executed_for_shared_memory(const std::vector<PlannedSite>& sites) {
          });
 }
 
+// True if the executor has the parent because of the order of its launches, and for nothing else.
+bool is_executed_for_order(const std::vector<PlannedSite>& sites) {
+  return std::ranges::all_of(sites, [](const PlannedSite& site) {
+    return site.aggregation.is_executed && site.why_executed &&
+           site.why_executed->reason == Reason::OrderKept;
+  });
+}
+
 // Says that the rejection is to the queue, and that the queue is needed because the order matters.
 Rejection not_kept(const PlannedSite& site, Rejection rejection) {
   rejection.detail += fmt::format("; the order must be kept: {}", site.order.why);
@@ -134,6 +142,21 @@ bool SiteJudge::may_run_worklist(const Aggregation& aggregation) const {
          aggregation.launcher == Launcher::Host;
 }
 
+// Gives the sites back to a consumer that runs a recursion without its order, if there is no order in the
+// blocks in which only one thread can launch. In all others the executor keeps it.
+void SiteJudge::prefer_blocks_of_one_thread(std::vector<PlannedSite>& sites,
+                                            const std::vector<PlannedSite>& before,
+                                            const Aggregation& aggregation) {
+  for (const Aggregation& of_one_thread : aggregations_of_one_thread(sites, aggregation)) {
+    std::vector<PlannedSite> found = before;
+    const Rejections rejections = judge_all(found, of_one_thread);
+    if (std::ranges::any_of(rejections, [](const auto& o) { return o.has_value(); })) continue;
+    if (found.front().aggregation.is_executed) continue;
+    sites = std::move(found);
+    return;
+  }
+}
+
 // Judges one aggregation for any block that the host may launch the parent in. If it is rejected because
 // several threads may launch, it is judged again for the blocks in which only one can. Returns the last
 // rejections.
@@ -142,10 +165,13 @@ std::vector<std::optional<Rejection>> SiteJudge::judge_in_any_block(std::vector<
   const auto of_threads = [](const std::optional<Rejection>& o) {
     return o && (o->reason == Reason::OrderKept || o->reason == Reason::StreamUnsupported);
   };
+  const std::vector<PlannedSite> before = sites;
   std::vector<std::optional<Rejection>> rejections = judge_all(sites, aggregation);
-  if (strategy_of(aggregation).is_immediate() || !request_.blocks ||
-      std::ranges::none_of(rejections, of_threads))
+  if (strategy_of(aggregation).is_immediate() || !request_.blocks) return rejections;
+  if (std::ranges::none_of(rejections, of_threads)) {
+    if (is_executed_for_order(sites)) prefer_blocks_of_one_thread(sites, before, aggregation);
     return rejections;
+  }
   for (const Aggregation& of_one_thread : aggregations_of_one_thread(sites, aggregation)) {
     rejections = judge_all(sites, of_one_thread);
     if (std::ranges::none_of(rejections, [](const auto& o) { return o.has_value(); })) break;
@@ -178,7 +204,8 @@ std::optional<Rejection> SiteJudge::keep_order(std::vector<PlannedSite>& sites) 
   if (!request_.work_queues) {
     return Rejection{Reason::OrderKept, sites.front().order.why};
   }
-  if (sites.front().aggregation.is_executed) return execute(sites, false);
+  const Aggregation& any = sites.front().aggregation;
+  if (any.is_executed || any.is_recursive) return execute(sites, false);
   for (PlannedSite& site : sites) site.aggregation.has_loop_queue = site.aggregation.keeps_order = true;
   for (PlannedSite& site : sites) {
     if (auto rejection = judge_aggregation(site)) return not_kept(sites.front(), std::move(*rejection));

@@ -28,7 +28,7 @@ class SiteJudge {
       std::vector<PlannedSite>& sites, const std::vector<analysis::Aggregation>& aggregations);
 
   // Gives the sites one queue in which each launch knows the one before it, or to an executor that keeps all
-  // orders if their aggregation says that they are executed. Returns what stands against that.
+  // orders if they are executed or recursive. Returns what stands against that.
   std::optional<analysis::Rejection> keep_order(std::vector<PlannedSite>& sites);
 
   // The order in which the queues of the sites are to be run. Where no launch is deferred or all are put into
@@ -42,6 +42,8 @@ class SiteJudge {
   [[nodiscard]] bool may_run_worklist(const analysis::Aggregation& aggregation) const;
   void prefer_exact_grid(std::vector<PlannedSite>& sites, const std::vector<PlannedSite>& before,
                          const std::vector<analysis::Aggregation>& aggregations);
+  void prefer_blocks_of_one_thread(std::vector<PlannedSite>& sites, const std::vector<PlannedSite>& before,
+                                   const analysis::Aggregation& aggregation);
   Rejections judge_in_any_block(std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation);
   Rejections judge_all(std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation);
   void add_mutual_rejections(const std::vector<PlannedSite>& sites, Rejections& rejections);

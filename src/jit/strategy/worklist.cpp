@@ -100,7 +100,7 @@ std::vector<transform::LaunchTarget> targets_of(const PlannedSite& site,
 class Worklist final : public CommonQueue {
  public:
   [[nodiscard]] std::string_view name() const override { return "worklist"; }
-  [[nodiscard]] bool may_have_second_variant() const override { return false; }
+  [[nodiscard]] bool may_have_second_variant() const override { return true; }
   [[nodiscard]] bool children_launch() const override { return true; }
 
   [[nodiscard]] const analysis::OrderVerdict* known_order(const PlannedSite& site) const override {

@@ -36,6 +36,15 @@ extern "C" __global__ void chain_of_rows(int* cells, int* sums, int level) {
   if (level > 0) chain_of_rows<<<1, blockDim.x>>>(cells, sums, level - 1);
 }
 
+// A tree below each row of the first block. All trees have the same places, so one is complete before the
+// next one begins.
+extern "C" __global__ void trees_of_rows(int* cells, int first, int level) {
+  const int self = first + static_cast<int>(blockIdx.x);
+  if (threadIdx.x != 0) return;
+  if (threadIdx.y == 0) cells[self] += 2 + cells[self] % 2;
+  if (level > 0) trees_of_rows<<<4, 64>>>(cells, 4 * self + 1, level - 1);
+}
+
 #else
 
 namespace {
@@ -91,6 +100,17 @@ KLAP_CASE(one_thread_recursive, "a link reads what is older than its predecessor
   c.launch("chain_of_rows", {1, 1, 1}, {32, 1, 1}, c.address(cells), c.address(sums), 10);
   c.launch("chain_of_rows", {1, 1, 1}, {3, 1, 1}, c.address(cells), c.address(sums), 10);
   c.left_on_device("chain_of_rows", "child-launches");
+  c.by_warp("child-launches");
+}
+
+KLAP_CASE(one_thread_of_row_recursive, "trees of several rows overlap") {
+  constexpr int kNodes = 1 + 4 + 16 + 64;
+  std::vector<int> after(kNodes, 2 * (1 + 2 + 3));
+  after[0] = 2 * 3;
+  const auto cells = c.buffer("cells", std::vector<int>(kNodes), after);
+  for (const Dim3& block : {Dim3{64, 1, 1}, Dim3{16, 2, 1}, Dim3{8, 3, 1}})
+    c.launch("trees_of_rows", {1, 1, 1}, block, c.address(cells), 0, 3);
+  c.left_on_device("trees_of_rows", "child-launches");
   c.by_warp("child-launches");
 }
 
