@@ -38,6 +38,7 @@ struct Shared {
   cudaStream_t stream;
   Counts* counts;
   int* seen_torn;  // on the device
+  std::atomic<int> launched{0};
   std::atomic<int> torn{0};
   std::atomic<long long> looks{0};
   std::atomic<bool> is_over{false};
@@ -46,6 +47,7 @@ struct Shared {
 void launch_parents(Shared& shared) {
   for (int i = 0; i < launches; ++i) {
     parent<<<1, 64, 0, shared.stream>>>(shared.counts);
+    ++shared.launched;
     // The host runs ahead of the device, but not by more than its queue takes.
     if (i % 256 == 255) gpu::check(cudaStreamSynchronize(shared.stream), "cudaStreamSynchronize");
   }
@@ -112,11 +114,15 @@ void run(gpu::Report& report, const char* what, cudaStream_t launches_in, cudaSt
       Counts* host = nullptr;
       gpu::check(cudaMallocHost(&host, sizeof *host), "cudaMallocHost");
       while (!shared.is_over) {
+        const int before = shared.launched;
         enqueue(shared, others_in, host);
         ++shared.looks;
         // The driver's lock goes to whoever asks first. Seven threads that ask all the time were seen to keep
-        // the launching thread from it for seconds, with the library and without.
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        // the launching thread from it for seconds, and 31 for ever, with the library and without. So each
+        // looks once a launch.
+        do {
+          std::this_thread::sleep_for(std::chrono::microseconds(20));
+        } while (!shared.is_over && shared.launched == before);
       }
       gpu::check(cudaFreeHost(host), "cudaFreeHost");
     });
