@@ -48,7 +48,7 @@ bool FewChoice::looked(bool few) {
   const bool before = takes_fused();
   few_in_row_ = few ? few_in_row_ + 1 : 0;
   if (few)
-    until_look_ = takes_fused() ? kLaunchesBetweenLooks : 1;
+    until_look_ = takes_fused() ? kLaunchesBetweenLooks : 0;
   else
     until_look_ = std::clamp(2 * until_look_, kLaunchesBetweenLooks, kMostLaunchesBetweenLooks);
   return takes_fused() != before;

@@ -27,8 +27,8 @@ class FewChoice {
 
   // So many looks in a row must find few children.
   static constexpr uint64_t kLooks = 4;
-  // A parent that is launched a few times gains nothing.
-  static constexpr uint64_t kLaunchesBeforeLooks = 8;
+  // A parent that is launched once or twice gains nothing.
+  static constexpr uint64_t kLaunchesBeforeLooks = 2;
   static constexpr uint64_t kLaunchesBetweenLooks = 15, kMostLaunchesBetweenLooks = 1000;
 
   Next next();

@@ -35,7 +35,7 @@ TEST(FewChoice, LooksAtNoFirstLaunches) {
 
 TEST(FewChoice, TakesOneKernelAfterSeveralLooksInARow) {
   CountedLaunches launches;
-  EXPECT_EQ(0, launches.launch_times(FewChoice::kLaunchesBeforeLooks + 2 * FewChoice::kLooks - 1, true));
+  EXPECT_EQ(0, launches.launch_times(FewChoice::kLaunchesBeforeLooks + FewChoice::kLooks, true));
   EXPECT_EQ(FewChoice::kLooks, launches.looks);
   EXPECT_TRUE(launches.choice.takes_fused());
   EXPECT_EQ(151, launches.launch_times(161, true));
