@@ -22,6 +22,11 @@ using analysis::LaunchNames;
 
 namespace {
 
+std::string text_of(const ptx::Module& module, const ptx::Edits& edits) {
+  return module.source.substr(0, module.tokens[0].begin) +  // lines keep their numbers
+         edits.apply({0, static_cast<uint32_t>(module.tokens.size()) - 1});
+}
+
 // The module's text with another target.
 std::string with_target(const ptx::Module& module, const ptx::Target& target) {
   ptx::Edits edits(module);
@@ -29,8 +34,7 @@ std::string with_target(const ptx::Module& module, const ptx::Target& target) {
     if (item.kind != ptx::ItemKind::Target) continue;
     edits.replace({item.tokens.first + 1, item.tokens.first + 2}, to_string(target));
   }
-  return module.source.substr(0, module.tokens[0].begin) +  // lines keep their numbers
-         edits.apply({0, static_cast<uint32_t>(module.tokens.size()) - 1});
+  return text_of(module, edits);
 }
 
 // Returns all that `find` finds in those functions of a unit that may name one of these.
@@ -58,8 +62,24 @@ const ptx::Module* ParsedUnit::original() {
   return &*original_;
 }
 
-const ptx::Module& ParsedUnit::lifted() {
+const ptx::Module& ParsedUnit::plain() {
   const ptx::Module& unit = *original();
+  if (unit_.is_device_runtime || unit.source.find("ldu") == std::string::npos) return unit;
+  ptx::Edits edits(unit);
+  for (const ptx::Function& f : unit.functions) {
+    ptx::for_each_statement(f.body, [&](const ptx::Statement& s) {
+      if (s.kind == ptx::StatementKind::Instruction && unit.is(s.head, "ldu"))
+        edits.replace({s.head, s.head + 1}, "ld");
+    });
+  }
+  if (edits.empty()) return unit;
+  plain_ = ptx::parse(text_of(unit, edits), unit_.name);
+  plain_->disputed = unit.disputed;
+  return *plain_;
+}
+
+const ptx::Module& ParsedUnit::lifted() {
+  const ptx::Module& unit = plain();
   if (unit_.is_device_runtime || !unit_.launches) return unit;
   LaunchNames names = analysis::launch_names(unit);
   names.merge(analysis::copy_names(unit));

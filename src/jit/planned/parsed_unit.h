@@ -19,8 +19,9 @@ namespace klap::jit {
 // A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
 // the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
 //
-// What is analysed, and what variants are made from, is the unit with computations moved out of calls' scopes
-// (analysis/inline/sunk_computations.h), with copies of large arguments expanded
+// What is analysed, and what variants are made from, is the unit with `ldu` read as `ld`, which may be used
+// wherever it may. Computations are moved out of calls' scopes
+// (analysis/inline/sunk_computations.h), copies of large arguments are expanded
 // (analysis/inline/copy_loops.h), with some called functions in its kernels (analysis/inline/inlining.h), and
 // then with buffers asked for where they are filled (analysis/inline/early_requests.h).
 // What stands for the program's own code is the unit as it is.
@@ -42,7 +43,9 @@ class ParsedUnit {
   [[nodiscard]] const std::string& made_for() const { return made_for_; }
 
  private:
-  // The original with what its calls' scopes compute in front of them; itself where they compute nothing.
+  // The original with `ldu` as `ld`; itself where it has none.
+  const ptx::Module& plain();
+  // plain() with what its calls' scopes compute in front of them.
   const ptx::Module& lifted();
   // lifted() with copies expanded.
   const ptx::Module& unrolled();
@@ -55,7 +58,7 @@ class ParsedUnit {
   uint32_t sm_;
   LaunchedKernels launched_;
   Names disputed_;  // -> ptx::Module::disputed
-  std::optional<ptx::Module> original_, lifted_, unrolled_, inlined_, moved_;
+  std::optional<ptx::Module> original_, plain_, lifted_, unrolled_, inlined_, moved_;
   const ptx::Module* module_ = nullptr;  // one of these, once it is found
   std::optional<std::set<std::string_view>> in_use_;
   std::string made_for_;

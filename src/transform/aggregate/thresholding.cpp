@@ -109,7 +109,6 @@ void read_coherently(const analysis::FunctionFacts& parent, ptx::Edits& edits) {
   const ptx::Module& m = parent.module;
   for (const analysis::FlatInstruction& i : parent.flow.instructions()) {
     const ptx::Statement& s = *i.statement;
-    if (m.is(s.head, "ldu")) edits.replace({s.head, s.head + 1}, "ld");
     if (!m.is(s.head, "ld")) continue;
     for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
       if (m.is(t, ".nc")) edits.replace({t, t + 1}, "");

@@ -109,7 +109,7 @@ class PartSplicer final : public Splicer {
     const std::string_view opcode = m_.text(s.head);
     if (opcode == "ld" && (m_.has_modifier(s, ".param") || m_.has_modifier(s, ".param::entry")))
       return parameter_load(s);
-    if (opcode == "ldu" || (opcode == "ld" && m_.has_modifier(s, ".nc"))) return coherent_load(s);
+    if (opcode == "ld" && m_.has_modifier(s, ".nc")) return coherent_load(s);
     return false;
   }
 

@@ -247,8 +247,7 @@ class KernelSplicer final : public Splicer {
     if (kernel_.streamed != nullptr && kernel_.streamed->contains(&s)) return streamed_load(s);
     if (opcode == "mov" && s.operands.size() == 2) return move(s);
     if (opcode == "cvta") return parameter_cast(s);
-    if (kernel_.coherent && (opcode == "ldu" || (opcode == "ld" && m_.has_modifier(s, ".nc"))))
-      return coherent_load(s);
+    if (kernel_.coherent && opcode == "ld" && m_.has_modifier(s, ".nc")) return coherent_load(s);
     if (kernel_.may_exit != analysis::MayExit::Nobody && is_block_barrier(s)) return barrier(s);
     return false;
   }

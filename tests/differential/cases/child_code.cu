@@ -1,5 +1,5 @@
-// What a child may contain: arrays in local memory, called functions, early returns; and parents that return
-// early.
+// What a child may contain: arrays in local memory, called functions, early returns, uniform loads; and
+// parents that return early.
 #include "case.h"
 
 constexpr unsigned kThreads = 80;
@@ -63,6 +63,22 @@ extern "C" __global__ void local_parent(unsigned* out, const int* wanted) {
   shuffle<<<2, 32>>>(out + t * kItems, kItems, t);
 }
 
+// A load of one address by all threads of a warp.
+__device__ unsigned same_for_all(const unsigned* from) {
+  unsigned value = 0;
+  asm volatile("ldu.global.u32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
+}
+__global__ void scale(unsigned* out, const unsigned* table, unsigned n) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = same_for_all(table) * i + same_for_all(table + 1);
+}
+extern "C" __global__ void uniform_parent(unsigned* out, const unsigned* table) {
+  const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= kThreads) return;
+  scale<<<2, 32>>>(out + t * kItems, table + t, same_for_all(table + kThreads + 1));
+}
+
 #else
 
 KLAP_CASE(device_functions, "a function that a child calls gets wrong arguments") {
@@ -89,6 +105,17 @@ KLAP_CASE(local_arrays, "children share local memory, or an early return ends mo
   c.launch("local_parent", {3, 1, 1}, {32, 1, 1}, c.address(out), c.address(w));
   c.rewritten("local_parent");
   c.children_never_meet();
+}
+
+KLAP_CASE(uniform_loads, "a uniform load reads what another child reads") {
+  std::vector<unsigned> table, after;
+  for (unsigned t = 0; t <= kThreads; ++t) table.push_back(7 * t + 3);
+  table.push_back(kItems);
+  for (unsigned t = 0; t < kThreads; ++t)
+    for (unsigned i = 0; i < kItems; ++i) after.push_back(table[t] * i + table[t + 1]);
+  const auto out = c.buffer("out", std::vector<unsigned>(after.size()), after), of = c.input("table", table);
+  c.launch("uniform_parent", {3, 1, 1}, {32, 1, 1}, c.address(out), c.address(of));
+  c.rewritten("uniform_parent");
 }
 
 #endif
