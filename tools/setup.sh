@@ -18,7 +18,7 @@ build_packages=(
   libzstd-dev:zstd.h liblz4-dev:lz4.h libxxhash-dev:xxhash.h libdlib-dev:dlib/random_forest.h
   libgtest-dev:gtest/gtest.h libgmock-dev:gmock/gmock.h libbenchmark-dev:benchmark/benchmark.h)
 # shellcheck disable=SC2034
-test_packages=(clang-format:clang-format clang-tidy:clang-tidy clang:clang++)
+test_packages=(clang-format:clang-format clang-tidy:clang-tidy clang:clang++ openmpi-bin:mpirun libopenmpi-dev:mpicc)
 
 fail() {
   echo "${0##*/}: $*" >&2

@@ -312,7 +312,7 @@ void Stats::write(const std::string& file) const noexcept {
     if (file == "-") {
       (void)std::fputs(text.c_str(), stderr);
     } else {
-      write_file(with_process_id(file), text);
+      write_file(with_process(file), text);
     }
   });
 }

@@ -141,7 +141,7 @@ Config load_config(const Environment& environment) {
 void apply_log_settings(Config& config) {
   try {
     set_log_level(config.log_level);
-    if (!config.log_file.empty()) set_log_file(with_process_id(config.log_file.string()));
+    if (!config.log_file.empty()) set_log_file(with_process(config.log_file.string()));
   } catch (const Error& error) {
     config.problems.emplace_back(
         Error(ErrorCode::Config, fmt::format("the log stays on standard error: {}", error.what())).what());

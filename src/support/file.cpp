@@ -2,14 +2,34 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "support/error.h"
 
 namespace klap {
+
+namespace {
+
+// The number that a process has among those of one job, from what Open MPI, PMIx, MPICH, MVAPICH and Slurm
+// set. Whatever is not a number is no part of a file's name.
+std::optional<std::string> rank_of_process() {
+  for (const char* const variable :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+    const char* const rank = std::getenv(variable);
+    if (rank == nullptr || *rank == '\0') continue;
+    if (std::ranges::all_of(std::string_view(rank), [](char c) { return c >= '0' && c <= '9'; })) return rank;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
   std::error_code ec;
@@ -53,10 +73,12 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   }
 }
 
-std::string with_process_id(std::string file) {
-  const std::string id = std::to_string(getpid());
-  for (size_t at = 0; (at = file.find("%p", at)) != std::string::npos; at += id.size())
-    file.replace(at, 2, id);
+std::string with_process(std::string file) {
+  const std::string id = std::to_string(getpid()), rank = rank_of_process().value_or(id);
+  for (const auto& [name, value] : {std::pair("%p", &id), std::pair("%r", &rank)}) {
+    for (size_t at = 0; (at = file.find(name, at)) != std::string::npos; at += value->size())
+      file.replace(at, 2, *value);
+  }
   return file;
 }
 

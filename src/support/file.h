@@ -20,7 +20,8 @@ void require_folder_of(const std::filesystem::path& file);
 // Writes the bytes into a folder that is there. Throws Error(Io); a partly written file is removed.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-// The name with every %p replaced by the id of this process, which keeps the processes of one command apart.
-std::string with_process_id(std::string file);
+// The name with every %p replaced by the id of this process, and every %r by its rank where it is one of
+// several under MPI or Slurm. Elsewhere %r is the id, too. So the processes of one command are kept apart.
+std::string with_process(std::string file);
 
 }  // namespace klap

@@ -1,7 +1,9 @@
 // Errors, files, names and the log's levels: what every layer relies on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "support/demangle.h"
@@ -73,6 +75,20 @@ TEST(Files, ReportAFullDiskAndLeaveDevicesAlone) {
   EXPECT_THAT(io_error([] { write_file("/dev/full", "a"); }),
               HasSubstr("/dev/full: cannot write: No space left"));
   EXPECT_TRUE(fs::exists("/dev/full"));
+}
+
+TEST(Files, AreNamedAfterTheProcess) {
+  const std::string id = std::to_string(getpid());
+  for (const char* const variable :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
+    unsetenv(variable);
+  EXPECT_EQ("a" + id + "-" + id, with_process("a%p-%r"));
+  setenv("SLURM_PROCID", "12", 1);
+  EXPECT_EQ("a" + id + "-12", with_process("a%p-%r"));
+  setenv("PMI_RANK", "../b", 1);  // a name of a file stays in its folder
+  EXPECT_EQ("12", with_process("%r"));
+  setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+  EXPECT_EQ("3 3", with_process("%r %r"));
 }
 
 TEST(Names, AreDemangled) {
