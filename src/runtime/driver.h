@@ -54,6 +54,9 @@ namespace klap::runtime {
   X(mem_free_async, "cuMemFreeAsync", PFN_cuMemFreeAsync_v11020)                                             \
   X(mem_free_async_ptsz, "cuMemFreeAsync_ptsz", PFN_cuMemFreeAsync_v11020_ptsz)                              \
   X(mipmapped_array_create, "cuMipmappedArrayCreate", PFN_cuMipmappedArrayCreate_v5000)                      \
+  X(ctx_destroy, "cuCtxDestroy_v2", PFN_cuCtxDestroy_v4000)                                                  \
+  X(primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", PFN_cuDevicePrimaryCtxRelease_v11000)               \
+  X(primary_ctx_reset, "cuDevicePrimaryCtxReset_v2", PFN_cuDevicePrimaryCtxReset_v11000)                     \
   X(stream_destroy, "cuStreamDestroy", PFN_cuStreamDestroy_v4000)                                            \
   X(stream_destroy_v2, "cuStreamDestroy_v2", PFN_cuStreamDestroy_v4000)                                      \
   /* only called */                                                                                          \
@@ -62,6 +65,8 @@ namespace klap::runtime {
   X(device_get_name, "cuDeviceGetName", PFN_cuDeviceGetName_v2000)                                           \
   X(driver_get_version, "cuDriverGetVersion", PFN_cuDriverGetVersion_v2020)                                  \
   X(device_get_attribute, "cuDeviceGetAttribute", PFN_cuDeviceGetAttribute_v2000)                            \
+  X(primary_ctx_get_state, "cuDevicePrimaryCtxGetState", PFN_cuDevicePrimaryCtxGetState_v7000)               \
+  X(primary_ctx_retain, "cuDevicePrimaryCtxRetain", PFN_cuDevicePrimaryCtxRetain_v7000)                      \
   X(ctx_get_current, "cuCtxGetCurrent", PFN_cuCtxGetCurrent_v4000)                                           \
   X(ctx_get_device, "cuCtxGetDevice", PFN_cuCtxGetDevice_v2000)                                              \
   X(ctx_get_limit, "cuCtxGetLimit", PFN_cuCtxGetLimit_v3010)                                                 \

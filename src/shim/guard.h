@@ -209,6 +209,16 @@ CUresult before(const char* entry_point, const Work& work, Args... args) {
   return forward<Member>(args...);
 }
 
+// `ask` runs before the call, and what it found is given to `work` after a success.
+template <auto Member, class Ask, class Work, class... Args>
+CUresult around(const char* entry_point, const Ask& ask, const Work& work, Args... args) {
+  std::optional<uint64_t> found;
+  act<When::OnceRewritten>(entry_point, [&] { found = ask(); });
+  const CUresult result = forward<Member>(args...);
+  if (found && result == CUDA_SUCCESS) act<When::OnceRewritten>(entry_point, [&] { work(*found); });
+  return result;
+}
+
 // Runs `work` only after a success.
 template <auto Member, When when = When::Always, class Work, class... Args>
 CUresult after(const char* entry_point, const Work& work, Args... args) {

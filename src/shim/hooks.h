@@ -89,6 +89,9 @@
   X(cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070, false)                  \
   X(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, false)                                            \
   X(cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", 11060, false)                                            \
+  X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false)                                                            \
+  X(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false)                                 \
+  X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, false)                                     \
   X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                                                         \
   X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false)
 

@@ -1,4 +1,5 @@
 // Launching kernels, changing their settings, and ending streams.
+#include "runtime/context_ends.h"
 #include "runtime/launch/launch.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
@@ -7,6 +8,7 @@ using namespace klap;
 using runtime::Driver;
 using runtime::redirect_launch;
 using shim::after;
+using shim::around;
 using shim::before;
 using shim::launch_in_place;
 constexpr auto kOnceRewritten = shim::When::OnceRewritten;
@@ -110,6 +112,23 @@ KLAP_EXPORT CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cach
   return after<&Driver::kernel_set_cache_config, kOnceRewritten>(
       "cuKernelSetCacheConfig", [&] { runtime::mirror_cache_config(kernel, cache, device); }, kernel, cache,
       device);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuCtxDestroy_v2(CUcontext context) {
+  return around<&Driver::ctx_destroy>(
+      "cuCtxDestroy_v2", [&] { return runtime::id_of_context(context); }, runtime::context_ended, context);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return around<&Driver::primary_ctx_reset>(
+      "cuDevicePrimaryCtxReset_v2", [&] { return runtime::id_of_primary_context(device); },
+      runtime::context_ended, device);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return around<&Driver::primary_ctx_release>(
+      "cuDevicePrimaryCtxRelease_v2", [&] { return runtime::id_of_primary_context(device); },
+      [&](uint64_t id) { runtime::primary_context_released(device, id); }, device);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream stream) {

@@ -131,6 +131,18 @@ EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+/* Nobody counts who retains it. It stays until it is reset. */
+EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  fake_log("cuDevicePrimaryCtxRelease_v2 device=%d", device);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  *flags = 0;
+  LOCKED(*active = primary[device] != NULL);
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   fake_log("cuDevicePrimaryCtxReset_v2 device=%d", device);
   pthread_mutex_lock(&fake_lock);

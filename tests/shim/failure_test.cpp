@@ -138,7 +138,7 @@ TEST(Failure, WhereSizesCannotBeCopiedTheVariantRuns) {
 TEST(Failure, ChildrenThatCannotBeCountedHaveAConsumer) {
   Options options = with("FAKE_CUDA_MEMORY", "8388608");
   options.environment.insert({{"KLAP_GUARD", "off"}, {"KLAP_LOG", "info"}});
-  EXPECT_THAT(roles(run_program("launching", {"memory"}, options)), testing::EndsWith("CVCVVV"));
+  EXPECT_THAT(roles(run_program("launching", {"memory"}, options)), testing::ContainsRegex("(VC){6}V{6,}$"));
   for (const char* const failing : {"cuMemcpyDtoHAsync_v2=700", "cuMemHostRegister_v2=1"}) {
     options.environment["FAKE_CUDA_FAIL"] = failing;
     const Outcome run = run_program("launching", {"memory"}, options);

@@ -43,6 +43,9 @@ const std::vector<std::string> kHooks = {"cuGetProcAddress",
                                          "cuLaunchKernel_ptsz",
                                          "cuLaunchKernelEx",
                                          "cuLaunchKernelEx_ptsz",
+                                         "cuCtxDestroy_v2",
+                                         "cuDevicePrimaryCtxRelease_v2",
+                                         "cuDevicePrimaryCtxReset_v2",
                                          "cuStreamDestroy",
                                          "cuStreamDestroy_v2",
                                          "cuArray3DCreate_v2",
@@ -175,6 +178,9 @@ TEST_F(LookupTest, VersionAndFlagsChooseTheFunction) {
   expect("proc:2000:0 cuMemFree", kDriver, "cuMemFree");
   expect("proc:3020:0 cuMemFree", kShim, "cuMemFree_v2");
   expect("proc:12000:2 cuMemFreeAsync", kShim, "cuMemFreeAsync_ptsz");
+  expect("proc:12000:0 cuCtxDestroy", kShim, "cuCtxDestroy_v2");
+  expect("proc:12000:0 cuDevicePrimaryCtxReset", kShim, "cuDevicePrimaryCtxReset_v2");
+  expect("proc:12000:0 cuDevicePrimaryCtxRelease", kShim, "cuDevicePrimaryCtxRelease_v2");
   expect("proc:3000:0 cuStreamDestroy", kShim, "cuStreamDestroy");
   expect("proc:4000:0 cuStreamDestroy", kShim, "cuStreamDestroy_v2");
 }

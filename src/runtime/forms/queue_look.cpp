@@ -46,7 +46,16 @@ class LookPlaces {
   }
   void give_back(const QueueLook::Place& place) {
     const std::lock_guard lock(mutex_);
-    unused_.push_back(place);
+    if (pages_.contains(place.context_id)) unused_.push_back(place);
+  }
+  // Nobody reads places of a context that has ended, but some looks may still have one.
+  void end_context(uint64_t context_id) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(unused_, [&](const QueueLook::Place& place) { return place.context_id == context_id; });
+    const auto page = pages_.find(context_id);
+    if (page == pages_.end()) return;
+    unmap_host_page(const_cast<unsigned char*>(page->second.bytes));
+    pages_.erase(page);
   }
 
  private:
@@ -75,6 +84,8 @@ class LookPlaces {
 };
 
 }  // namespace
+
+void end_looks(uint64_t context_id) { LookPlaces::instance().end_context(context_id); }
 
 QueueLook::QueueLook(std::vector<size_t> queues, size_t bytes, const char* without)
     : queues_(std::move(queues)),

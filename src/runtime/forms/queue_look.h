@@ -73,4 +73,7 @@ class QueueLook {
   const jit::Variant* looked_at_ = nullptr;  // that filled them
 };
 
+// Gives back what looks took in a CUDA context that has ended.
+void end_looks(uint64_t context_id);
+
 }  // namespace klap::runtime

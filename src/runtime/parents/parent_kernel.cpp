@@ -403,6 +403,13 @@ std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t cont
   return nullptr;
 }
 
+void ParentKernel::end_context(uint64_t context_id) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(prepared_, [&](const auto& known) { return known->context_id == context_id; });
+  loaded_in_.erase(context_id);
+  loaded_for_launch_in_.erase(context_id);
+}
+
 DecidingBlock ParentKernel::deciding(const unsigned (&block)[3]) const {
   const auto depends_on_it = [](const jit::ChildQueue& queue) {
     return !queue.following.empty() || !queue.bounds.empty();

@@ -160,6 +160,9 @@ class ParentKernel {
   // natively they are.
   MaybeReason check_block(const PreparedVariant& prepared, uint64_t threads, unsigned shared_bytes) const;
 
+  // Forgets what belongs to a CUDA context that has ended.
+  void end_context(uint64_t context_id);
+
   // The variant's handles, to mirror what the program sets on the original; null when not found.
   [[nodiscard]] CUfunction variant_function() const { return function(variant_.parent_variant); }
   [[nodiscard]] CUkernel variant_kernel() const { return kernel(variant_.parent_variant); }

@@ -69,6 +69,20 @@ void Registry::remove(const void* owner) {
   images_count_.store(images_.size(), std::memory_order_relaxed);
 }
 
+void Registry::end_context(uint64_t context_id) {
+  const std::lock_guard loading(loading_mutex_);
+  const std::unique_lock lock(mutex_);
+  std::erase_if(handles_, [&](const auto& entry) { return entry.second.handle.context_id == context_id; });
+  std::erase_if(images_, [&](const auto& entry) { return entry.second->context_id == context_id; });
+  images_count_.store(images_.size(), std::memory_order_relaxed);
+  loaded_generation_.erase(context_id);
+  for (const auto& [handle, image] : images_) {
+    for (const auto& [name, first] : image->parents) {
+      for (auto parent = first; parent; parent = parent->otherwise()) parent->end_context(context_id);
+    }
+  }
+}
+
 const Registry::Image* Registry::find_image(const void* library_or_module, uint64_t context_id) const {
   const auto found = images_.find(library_or_module);
   if (found == images_.end()) return nullptr;

@@ -42,6 +42,8 @@ class Registry {
   void add(const LoadedImage& image);
   void remove_library(CUlibrary library);
   void remove_module(CUmodule module);
+  // Takes out modules and functions of a CUDA context that has ended, and what parents have prepared there.
+  void end_context(uint64_t context_id);
 
   // The program learnt a handle. Each is called for every such call of the program while the table is not
   // empty. If there is no memory for a new entry, no entry of an earlier owner of the handle is left either.

@@ -18,4 +18,8 @@ CUresult map_host_page(HostPage& page) {
   return result == CUDA_SUCCESS ? driver()->mem_host_get_device_pointer(&page.in_device, words, 0) : result;
 }
 
+void unmap_host_page(void* page) {
+  if (page != nullptr) munmap(page, host_page_bytes());
+}
+
 }  // namespace klap::runtime

@@ -16,7 +16,9 @@ struct HostPage {
 size_t host_page_bytes();
 
 // Maps a page into the current CUDA context. It is a page of its own, because pinned memory may not be
-// inherited across fork. The page stays until the process ends.
+// inherited across fork. The page stays until the process ends, or until it is given back.
 CUresult map_host_page(HostPage& page);
+// Gives back a page whose CUDA context has ended.
+void unmap_host_page(void* page);
 
 }  // namespace klap::runtime

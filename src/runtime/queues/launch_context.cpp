@@ -523,6 +523,16 @@ std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint6
   return taken;
 }
 
+void LaunchContexts::end_context(uint64_t context_id) {
+  const std::lock_guard lock(mutex_);
+  const size_t ended =
+      std::erase_if(contexts_, [&](const auto& entry) { return entry.first.first == context_id; });
+  cuda_contexts_.erase(context_id);
+  with_graphs_.erase(context_id);
+  ended_.fetch_add(ended, std::memory_order_relaxed);
+  count_.store(contexts_.size(), std::memory_order_relaxed);
+}
+
 void LaunchContexts::forget(CUstream stream) {
   std::vector<std::shared_ptr<LaunchContext>> forgotten;
   {

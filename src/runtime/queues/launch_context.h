@@ -247,6 +247,8 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
   // Takes out those of a stream that ends while it is captured. Their memory stays allocated.
   void forget(CUstream stream);
+  // Takes out all of a CUDA context that has ended, with which their memory went.
+  void end_context(uint64_t context_id);
   // Called before the first launch in the current CUDA context. It takes memory for queues of these sizes,
   // which launches would otherwise take, while the program may have kernels that wait for the host. `guards`:
   // what guards of launches need (parents/launch_guard.h).

@@ -15,26 +15,29 @@ __global__ void parent(int* cells) {
   set_cell<<<1, 32>>>(cells + t, t);
 }
 
-int main() {
-  gpu::Report report("device_reset");
-  std::vector<int> before;
-  std::vector<int> after;
-  for (int t = 0; t < kThreads; ++t) {
-    before.push_back(t + 70);
-    after.push_back(t + 5);  // the reset brings back the variable's first value
-  }
-  {
-    const gpu::Buffer<int> cells(kThreads);
-    const int other = 70;
-    gpu::check(cudaMemcpyToSymbol(bias, &other, sizeof other), "writing the bias");
-    parent<<<2, 128>>>(cells.data());
-    gpu::wait("before the reset");
-    report.expect_equal("before the reset", cells.to_host(), before);
-  }
-  gpu::check(cudaDeviceReset(), "cudaDeviceReset");
+void launch_twice(gpu::Report& report, const std::vector<int>& first, const std::vector<int>& changed) {
   const gpu::Buffer<int> cells(kThreads);
   parent<<<2, 128>>>(cells.data());
-  gpu::wait("after the reset");
-  report.expect_equal("after the reset", cells.to_host(), after);
+  gpu::wait("with the first bias");
+  report.expect_equal("with the first bias", cells.to_host(), first);
+  const int other = 70;
+  gpu::check(cudaMemcpyToSymbol(bias, &other, sizeof other), "writing the bias");
+  parent<<<2, 128>>>(cells.data());
+  gpu::wait("with another bias");
+  report.expect_equal("with another bias", cells.to_host(), changed);
+}
+
+int main() {
+  gpu::Report report("device_reset");
+  std::vector<int> first, changed;
+  for (int t = 0; t < kThreads; ++t) {
+    first.push_back(t + 5);  // the reset brings back the variable's first value
+    changed.push_back(t + 70);
+  }
+  for (int resets = 0; resets < 5; ++resets) {
+    launch_twice(report, first, changed);
+    gpu::check(cudaDeviceReset(), "cudaDeviceReset");
+  }
+  launch_twice(report, first, changed);
   return report.finish();
 }

@@ -1,4 +1,6 @@
 // Parents, children and consumers that do not fit the device or each other: their launches are left.
+#include <gmock/gmock.h>
+
 #include "redirected.h"
 
 namespace klap::runtime {

@@ -80,6 +80,9 @@ int main(void) {
                                       "cuLaunchKernel_ptsz",
                                       "cuLaunchKernelEx",
                                       "cuLaunchKernelEx_ptsz",
+                                      "cuCtxDestroy_v2",
+                                      "cuDevicePrimaryCtxRelease_v2",
+                                      "cuDevicePrimaryCtxReset_v2",
                                       "cuStreamDestroy",
                                       "cuStreamDestroy_v2",
                                       "cuArray3DCreate_v2",
@@ -108,6 +111,9 @@ int main(void) {
 
   get_v2 get = (get_v2)dlsym(library, "cuGetProcAddress_v2");
   ask(get, "cuInit", 12000, 0);
+  ask(get, "cuCtxDestroy", 12000, 0);
+  ask(get, "cuDevicePrimaryCtxReset", 12000, 0);
+  ask(get, "cuDevicePrimaryCtxRelease", 12000, 0);
   ask(get, "cuGetExportTable", 12000, 0);
   ask(get, "cuStreamSynchronize", 12000, 0);
   ask(get, "cuEventRecord", 12000, 0);
