@@ -7,7 +7,7 @@
  * Names that begin with "cu" or "nv" are shown to klap_shim_lookup first: 0 means go on as well, klap_shim_absent
  * means answer 0, anything else is the answer.
  *
- * klap_shim_next_dlsym holds the C library's function; it is found on first use (see libcuda.cpp).
+ * klap_shim_next_dlsym holds the C library's function; it is found on first use (see next_dlsym.cpp).
  */
 
 #if defined(__x86_64__)

@@ -1,37 +1,14 @@
 #include "shim/libcuda.h"
 
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "support/boundary.h"
 
-// Where dlsym.S jumps to; null until the first look-up.
-extern "C" __attribute__((visibility("hidden"))) void* klap_shim_next_dlsym;
-void* klap_shim_next_dlsym = nullptr;
-
 namespace klap::shim {
 
 namespace {
-
-// The symbol version under which this C library exports dlsym. It has to be right at the first try: a failing
-// look-up allocates memory, and the program's allocator may be what is calling dlsym.
-const char* dlsym_version() {
-  const char* const version = gnu_get_libc_version();
-  char* minor = nullptr;
-  const long major_number = std::strtol(version, &minor, 10);
-  const long minor_number = *minor == '.' ? std::strtol(minor + 1, nullptr, 10) : 0;
-  if (major_number > 2 || (major_number == 2 && minor_number >= 34)) return "GLIBC_2.34";
-#if defined(__x86_64__)
-  return "GLIBC_2.2.5";
-#else
-  return "GLIBC_2.17";
-#endif
-}
-
-void* dlsym_without_answers(void*, const char*) { return nullptr; }
 
 // Publishes the functions found through `handle`, whose object is mapped at `base`.
 const runtime::Driver* publish(void* handle, const void* base) {
@@ -42,16 +19,6 @@ const runtime::Driver* publish(void* handle, const void* base) {
 }
 
 }  // namespace
-
-Dlsym next_dlsym() noexcept {
-  void* found = __atomic_load_n(&klap_shim_next_dlsym, __ATOMIC_RELAXED);
-  if (!found) {
-    found = dlvsym(RTLD_NEXT, "dlsym", dlsym_version());
-    if (!found) found = reinterpret_cast<void*>(&dlsym_without_answers);
-    __atomic_store_n(&klap_shim_next_dlsym, found, __ATOMIC_RELAXED);
-  }
-  return reinterpret_cast<Dlsym>(found);
-}
 
 const runtime::Driver* libcuda() noexcept {
   if (const runtime::Driver* const known = runtime::driver()) return known;
@@ -82,7 +49,3 @@ bool in_libcuda(const void* symbol) noexcept {
 }
 
 }  // namespace klap::shim
-
-extern "C" __attribute__((visibility("hidden"))) void* klap_shim_resolve_dlsym() {
-  return reinterpret_cast<void*>(klap::shim::next_dlsym());
-}

@@ -41,8 +41,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 std::string preload_list(const Options& options) {
-  std::string list = options.preload_before;
-  for (const std::string& next : {options.preload ? std::string(KLAP_SHIM) : "", options.preload_behind}) {
+  std::string list = KLAP_SANITIZER;
+  for (const std::string& next :
+       {options.preload_before, options.preload ? std::string(KLAP_SHIM) : "", options.preload_behind}) {
     if (!list.empty() && !next.empty()) list += ":";
     list += next;
   }
@@ -100,6 +101,12 @@ Outcome run_program(const std::string& program, const std::vector<std::string>& 
   variables.emplace("KLAP_CACHE_DISABLE", "1");
   // Where nobody asks otherwise every launch is one call of the same form.
   variables.emplace("KLAP_OPTIMISE", "-dependent_launch");
+  // What lasts for the process is left to it. A finding ends the program, and so fails its test.
+  if (kIsSanitized) {
+    variables.emplace("ASAN_OPTIONS", "detect_leaks=0");
+    variables.emplace("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1");
+    variables.emplace("TSAN_OPTIONS", "halt_on_error=1:exitcode=66");
+  }
   variables["FAKE_CUDA_LOG"] = log.path();
   variables["LD_LIBRARY_PATH"] = KLAP_FAKE_FOLDER;
   if (const std::string list = preload_list(options); !list.empty()) variables["LD_PRELOAD"] = list;

@@ -53,6 +53,9 @@ std::string roles(const Outcome& run);
 // A variant's parameters behind the program's: its queue, as the consumer gets it, and the whole grid.
 std::string added_parameters(const Call& variant, const Call& consumer);
 
+// Whether the library and the programs are built with a sanitizer.
+inline constexpr bool kIsSanitized = sizeof KLAP_SANITIZER > 1;
+
 // A file in a folder that is removed at the end of the scope.
 class TemporaryFile {
  public:
