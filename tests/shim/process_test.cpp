@@ -1,6 +1,9 @@
 // Processes: without CUDA, with many threads, forked.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -24,6 +27,37 @@ TEST(Process, WithoutCudaOpensNoCudaLibrary) {
   for (const char* library : {"libcuda.so", "libnvrtc", "libnvJitLink", "libcudart"}) {
     EXPECT_THAT(run.out, Not(HasSubstr(library)));
   }
+}
+
+// Whoever starts such a program must not choose the files that it writes. This one has another group's
+// rights, and so may still write into the test's folders.
+TEST(Process, ASetIdProgramHeedsNoVariable) {
+  namespace fs = std::filesystem;
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a program that has the rights of others";
+  const fs::path program = fs::path(KLAP_PROGRAMS) / "set_id_copy";
+  fs::copy_file(fs::path(KLAP_PROGRAMS) / "set_id", program, fs::copy_options::overwrite_existing);
+  constexpr gid_t kNobody = 65534;
+  ASSERT_EQ(0, chown(program.c_str(), 0, kNobody));
+  ASSERT_EQ(0, chmod(program.c_str(), 02755));
+  const TemporaryFile stats("stats"), log("log"), cache("cache"), dump("dump");
+  Options options;
+  options.preload = false;
+  options.environment = {
+      {"KLAP_STATS", stats.path()}, {"KLAP_LOG_FILE", log.path()},    {"KLAP_LOG", "trace"},
+      {"KLAP_CACHE_DISABLE", "0"},  {"KLAP_CACHE_DIR", cache.path()}, {"KLAP_DUMP_DIR", dump.path()}};
+  const Outcome with_variables = run_program("set_id", {}, options);
+  EXPECT_EQ(0, with_variables.status) << with_variables.error;
+  for (const TemporaryFile* const file : {&stats, &log, &cache, &dump}) {
+    EXPECT_TRUE(fs::exists(file->path())) << file->path();
+    fs::remove_all(file->path());
+  }
+  const Outcome run = run_program("set_id_copy", {}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("", run.error);
+  EXPECT_FALSE(run.launches().empty());
+  for (const TemporaryFile* const file : {&stats, &log, &cache, &dump})
+    EXPECT_FALSE(fs::exists(file->path())) << file->path();
+  fs::remove(program);
 }
 
 TEST(Process, SixteenThreadsLoadAtOnce) {
