@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "support/boundary.h"
 #include "support/error.h"
@@ -52,6 +53,13 @@ constinit std::atomic<uint32_t> forks{0};  // between the first process and this
 pthread_key_t last_key;
 thread_local bool in_own_thread = false;
 
+#ifdef __SANITIZE_THREAD__
+// The sanitizer gives way to others as well, and nothing of the thread may come behind it.
+constexpr int kDestructorRounds = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+#else
+constexpr int kDestructorRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+#endif
+
 enum State : uint32_t { kStarting, kRunning, kAbandoned, kEnded };
 
 // One piece of work, owned by the thread that waits and the one that runs it.
@@ -61,7 +69,7 @@ struct Job {
   Word state{kStarting};
   std::atomic<int> owners{2};
   std::exception_ptr failure;
-  int destructor_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+  int destructor_rounds = kDestructorRounds;
 };
 
 void release(Job* job) {
@@ -221,7 +229,8 @@ void run_in_own_thread(const std::function<void()>& work) {
     refuse("nothing can be compiled while this thread loads a library");
   }
   wait_for_end(*job, generation);
-  const std::exception_ptr failure = job->failure;
+  // It is this thread's alone from now on, whichever of the two is the last one to release the job.
+  const std::exception_ptr failure = std::exchange(job->failure, nullptr);
   release(job);
   if (failure) std::rethrow_exception(failure);
 }
@@ -237,7 +246,8 @@ void wait_first_at_exit() {
   in_own_thread = true;
 }
 
-bool is_own_thread() noexcept { return in_own_thread; }
+// Sanitizers ask by way of the preload library while they begin.
+[[gnu::no_sanitize("address", "undefined", "thread")]] bool is_own_thread() noexcept { return in_own_thread; }
 
 bool is_forked_from_work() noexcept { return forks.load(std::memory_order_relaxed) != 0; }
 

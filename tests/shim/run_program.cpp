@@ -105,7 +105,7 @@ Outcome run_program(const std::string& program, const std::vector<std::string>& 
   if (kIsSanitized) {
     variables.emplace("ASAN_OPTIONS", "detect_leaks=0");
     variables.emplace("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1");
-    variables.emplace("TSAN_OPTIONS", "halt_on_error=1:exitcode=66");
+    variables.emplace("TSAN_OPTIONS", "halt_on_error=1:exitcode=66:suppressions=" KLAP_SUPPRESSIONS);
   }
   variables["FAKE_CUDA_LOG"] = log.path();
   variables["LD_LIBRARY_PATH"] = KLAP_FAKE_FOLDER;
