@@ -20,7 +20,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOLS = os.path.join(ROOT, "tools")
 sys.path[:0] = [TOOLS, os.path.join(ROOT, "benchmarks")]
 
-from gpu_checks import beside, programs, promotion, sanitizer, start_up  # noqa: E402
+from gpu_checks import beside, conformance, programs, promotion, sanitizer, start_up  # noqa: E402
 from harness import process, statistics_file  # noqa: E402
 
 # A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
@@ -361,6 +361,43 @@ shift 2
         self.assertEqual(code, 1)
         self.assertIn("WRONG: no launch was redirected", out)
         self.assertNotIn("times faster", out)
+
+
+class ConformanceTest(WithCommand):
+    """Ways to load and launch, each in a process of its own."""
+
+    def setUp(self):
+        super().setUp()
+        for _, name in conformance.PATHS:
+            self.program("gpu", name, "echo PASS p", f"echo PASS p; {write_stats(STATS)}")
+
+    def run_section(self):
+        results = os.path.join(self.where.build, "results")
+        code, out = self.run_command("--only", "conformance", "--out", results)
+        with open(os.path.join(results, "conformance.md"), encoding="utf-8") as file:
+            return code, out, file.read()
+
+    def test_all_right(self):
+        code, out, page = self.run_section()
+        self.assertEqual(code, 0, out)
+        self.assertIn("| nvJitLink | `program_nvjitlink` | right | right, 12 children | right | right, 12 children |", page)
+
+    def test_a_wrong_result_is_found(self):
+        self.program("gpu", "driver_load", "echo PASS p", f"echo FAIL p; {write_stats(STATS)}; exit 1")
+        code, out, page = self.run_section()
+        self.assertEqual(code, 1, out)
+        self.assertIn("exit code 1: FAIL p", page)
+
+    def test_eager_loading_is_asked_for(self):
+        self.program("gpu", "shapes", "test $CUDA_MODULE_LOADING = LAZY && echo PASS p", f"echo PASS p; {write_stats(STATS)}")
+        code, out, _ = self.run_section()
+        self.assertEqual(code, 1, out)
+
+    def test_a_library_that_does_nothing_is_found(self):
+        self.program("gpu", "shapes", "echo PASS p", f"echo PASS p; {write_stats(dict(STATS, children_aggregated=0))}")
+        code, out, page = self.run_section()
+        self.assertEqual(code, 1, out)
+        self.assertIn("nothing was aggregated", page)
 
 
 class BesideTest(WithCommand):
