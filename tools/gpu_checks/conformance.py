@@ -12,7 +12,7 @@ from harness import process, statistics_file, table
 from . import programs
 
 LOADING = ("LAZY", "EAGER")
-# What is shown, and the program (tests/gpu/programs).
+# What is shown, and the program (tests/gpu/programs) with its arguments.
 PATHS = [
     ("CUDA runtime, linked in", "shapes"),
     ("CUDA runtime, a shared library", "shapes_shared"),
@@ -22,19 +22,21 @@ PATHS = [
     ("CUDA runtime, the same, a shared library", "two_units_shared"),
     ("CUDA runtime, a device that is reset", "device_reset"),
     ("CUDA runtime, threads with streams of their own", "host_threads"),
-    ("CUDA runtime, graphs", "graphs"),
+    ("CUDA runtime, launches into captured streams", "graphs 20 captured"),
+    ("CUDA runtime, nodes of graphs", "graphs 20 nodes"),
     ("`cuModuleLoad...`, `cuLibraryLoad...`", "driver_load"),
     ("`cuLinkCreate...`", "program_links"),
     ("nvJitLink", "program_nvjitlink"),
 ]
 
 
-def run(where, name, loading, preloaded):
+def run(where, command, loading, preloaded):
     """One process: whether it is right, and how many children were aggregated (None natively)."""
     with tempfile.TemporaryDirectory() as folder:
         stats_file = os.path.join(folder, "stats.json")
         environment = where.preloaded(stats_file, KLAP_GUARD="off") if preloaded else where.native()
-        outcome = process.run([where.program("gpu", name)], environment | {"CUDA_MODULE_LOADING": loading},
+        name, *arguments = command.split()
+        outcome = process.run([where.program("gpu", name), *arguments], environment | {"CUDA_MODULE_LOADING": loading},
                               programs.LIMIT)
         stats = statistics_file.read(stats_file) if preloaded else {}
     record = {"loading": loading, "preloaded": preloaded, "wrong": programs.verdict(outcome),
@@ -49,10 +51,10 @@ def run(where, name, loading, preloaded):
 def check(where, say):
     """Records of all paths in the order above."""
     records = []
-    for title, name in PATHS:
-        say(f"conformance: {name}")
-        runs = [run(where, name, loading, preloaded) for loading in LOADING for preloaded in (False, True)]
-        records.append({"path": title, "program": name, "runs": runs})
+    for title, command in PATHS:
+        say(f"conformance: {command}")
+        runs = [run(where, command, loading, preloaded) for loading in LOADING for preloaded in (False, True)]
+        records.append({"path": title, "program": command, "runs": runs})
     return records
 
 
