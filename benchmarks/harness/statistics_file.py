@@ -62,6 +62,7 @@ def summary(stats):
         return stats
     return {
         "modules": [{"how": m.get("how"), "load_path": m.get("load_path"), "load_ms": m.get("load_ms"),
+                     "driver_ms": m.get("driver_ms"),
                      "compile_ms": m.get("compile_ms")} for m in stats.get("modules", [])],
         "sites": [{key: site.get(key) for key in ("parent_demangled", "child_demangled", "verdict", "granularity",
                                                   "launcher", "reason", "notes")}

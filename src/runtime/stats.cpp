@@ -41,10 +41,15 @@ Json counts_json(const std::map<std::string, std::atomic<uint64_t>>& counts) {
 Json module_json(const ModuleRecord& module) {
   Json::Array sites;
   for (const jit::SiteRemark& remark : module.remarks) sites.push_back(remark_json(remark));
-  return Json::Object{{"how", module.how},           {"load_path", module.load_path},
-                      {"variants", module.variants}, {"sites", std::move(sites)},
-                      {"cache", module.cache},       {"compile_ms", timings_json(module.timings)},
-                      {"load_ms", module.load_ms},   {"tuned_file", module.tuned_file},
+  return Json::Object{{"how", module.how},
+                      {"load_path", module.load_path},
+                      {"variants", module.variants},
+                      {"sites", std::move(sites)},
+                      {"cache", module.cache},
+                      {"compile_ms", timings_json(module.timings)},
+                      {"load_ms", module.load_ms},
+                      {"driver_ms", module.driver_ms},
+                      {"tuned_file", module.tuned_file},
                       {"is_tuned", module.is_tuned}};
 }
 

@@ -26,7 +26,8 @@ struct ModuleRecord {
   std::string tuned_file;             // TunedSettings::file
   bool is_tuned = false;              // that file was there
   jit::Timings timings;
-  double load_ms = 0;  // added to the program's load, all together
+  double load_ms = 0;    // added to the program's load, all together
+  double driver_ms = 0;  // of that in the driver's load of the rewritten image, which takes its place
 };
 
 // The guard's knowledge of launches of a parent that are all the same (parents/guard_choice.h).

@@ -56,6 +56,10 @@ void log_module(const ModuleRecord& record) {
   for (const jit::SiteRemark& remark : record.remarks) log_remark(remark);
 }
 
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
 // Throws Error when the image could not be rewritten or the driver refuses what came out.
 std::optional<CUresult> rewrite_and_load(const ImageSource& source, ModuleRecord& record,
                                          const LoadCubin& load) {
@@ -65,7 +69,9 @@ std::optional<CUresult> rewrite_and_load(const ImageSource& source, ModuleRecord
   ModuleRecord loaded = record;
   loaded.how = "rewritten";
   for (const jit::Variant& variant : rewritten->variants) loaded.variants.push_back(variant.parent);
+  const auto start = std::chrono::steady_clock::now();
   const CUresult result = load(rewritten);
+  loaded.driver_ms = milliseconds_since(start);
   note_machine_code_result(result);
   if (result != CUDA_SUCCESS) {
     throw Error(ErrorCode::Driver,
@@ -128,8 +134,7 @@ std::optional<CUresult> load_rewritten(const ImageSource& source, const LoadCubi
     Stats::instance().module_passed_through();
     return std::nullopt;
   }
-  record.load_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  record.load_ms = milliseconds_since(start);
   try_or_report(source.load_path, "is not logged", [&] { log_module(record); });
   try_or_report(source.load_path, "is not in the statistics",
                 [&] { Stats::instance().module_seen(std::move(record)); });
