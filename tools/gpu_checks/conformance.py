@@ -21,6 +21,7 @@ PATHS = [
     ("CUDA runtime, device code of several units", "two_units"),
     ("CUDA runtime, the same, a shared library", "two_units_shared"),
     ("CUDA runtime, a device that is reset", "device_reset"),
+    ("CUDA runtime, all devices", "many_devices"),
     ("CUDA runtime, threads with streams of their own", "host_threads"),
     ("CUDA runtime, launches into captured streams", "graphs 20 captured"),
     ("CUDA runtime, nodes of graphs", "graphs 20 nodes"),

@@ -19,9 +19,9 @@ cudaError_t note(cudaError_t error);
 cudaError_t initialise();
 // The calling thread has the device's primary context afterwards.
 cudaError_t enter_context();
-// The device, by the driver's number.
-inline constexpr CUdevice kDevice = 0;
-// The context is gone: each thread fetches the next one when it needs it.
+// The device that the calling thread uses, by the driver's number.
+CUdevice current_device();
+// Its context is gone: each thread fetches the next one when it needs it.
 void forget_context();
 
 // Runs `body(driver)`, which returns a cudaError_t, in the context.

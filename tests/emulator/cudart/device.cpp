@@ -1,4 +1,5 @@
-// Devices, their primary context, and the last error. One device is enough for the programs that are tested.
+// Devices, their primary contexts, and the last error.
+#include <array>
 #include <atomic>
 #include <mutex>
 
@@ -9,19 +10,24 @@ namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
 
-// Counts the primary contexts that there have been, so that a thread knows whether it has seen the newest.
+constexpr int kMostDevices = 8;  // as the emulator has
+
+// The primary context of a device. Those that there have been are counted, so that a thread knows whether it
+// has seen the newest.
 struct Context {
   std::mutex mutex;
   unsigned number = 0;
   CUcontext handle = nullptr;
 };
 
-Context& context() {
-  static Context& the_context = *new Context;
-  return the_context;
+Context& context_of(int device) {
+  static auto& contexts = *new std::array<Context, kMostDevices>;
+  return contexts[static_cast<size_t>(device)];
 }
 
-// The number of the context that is current in this thread because of enter_context().
+// The device that this thread uses, and the context that is current in it because of enter_context().
+thread_local int used_device = 0;
+thread_local int entered_device = 0;
 thread_local unsigned entered = 0;
 
 }  // namespace
@@ -41,21 +47,26 @@ cudaError_t initialise() {
 cudaError_t enter_context() {
   cudaError_t error = initialise();
   if (error != cudaSuccess) return error;
-  Context& primary = context();
+  Context& primary = context_of(used_device);
   const std::lock_guard lock(primary.mutex);
   if (primary.handle == nullptr) {
-    error = runtime_error(driver()->primary_ctx_retain(&primary.handle, kDevice));
+    error = runtime_error(driver()->primary_ctx_retain(&primary.handle, used_device));
     if (error != cudaSuccess) return error;
     ++primary.number;
   }
-  if (entered == primary.number) return cudaSuccess;
+  if (entered_device == used_device && entered == primary.number) return cudaSuccess;
   error = runtime_error(driver()->ctx_set_current(primary.handle));
-  if (error == cudaSuccess) entered = primary.number;
+  if (error == cudaSuccess) {
+    entered_device = used_device;
+    entered = primary.number;
+  }
   return error;
 }
 
+CUdevice current_device() { return used_device; }
+
 void forget_context() {
-  Context& primary = context();
+  Context& primary = context_of(used_device);
   const std::lock_guard lock(primary.mutex);
   primary.handle = nullptr;
 }
@@ -104,12 +115,15 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = kDevice;
+  *device = current_device();
   return note(initialise());
 }
 
 cudaError_t cudaSetDevice(int device) {
-  if (device != kDevice) return note(cudaErrorInvalidDevice);
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) return error;
+  if (device < 0 || device >= count || device >= kMostDevices) return note(cudaErrorInvalidDevice);
+  used_device = device;
   return note(enter_context());
 }
 
@@ -136,7 +150,7 @@ cudaError_t cudaDeviceReset() {
   const cudaError_t error = initialise();
   if (error != cudaSuccess) return note(error);
   forget_context();
-  return note(runtime_error(driver()->primary_ctx_reset(kDevice)));
+  return note(runtime_error(driver()->primary_ctx_reset(current_device())));
 }
 
 }  // extern "C"

@@ -138,7 +138,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* en
     CUresult worst = CUDA_SUCCESS;
     const auto get = [&](CUfunction_attribute attribute) {
       int value = 0;
-      const CUresult result = cu.kernel_get_attribute(&value, attribute, kernel, kDevice);
+      const CUresult result = cu.kernel_get_attribute(&value, attribute, kernel, current_device());
       if (result != CUDA_SUCCESS) worst = result;
       return value;
     };
@@ -157,8 +157,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* en
 
 cudaError_t cudaFuncSetAttribute(const void* entry, cudaFuncAttribute attribute, int value) {
   return with_kernel(entry, [&](const Driver& cu, CUkernel kernel) {
-    return runtime_error(
-        cu.kernel_set_attribute(static_cast<CUfunction_attribute>(attribute), value, kernel, kDevice));
+    return runtime_error(cu.kernel_set_attribute(static_cast<CUfunction_attribute>(attribute), value, kernel,
+                                                 current_device()));
   });
 }
 

@@ -101,7 +101,13 @@ class Runs:
         if self.case.get("as_it_is"):  # loads others from its folder
             files = sorted(entry.path for entry in os.scandir(os.path.dirname(program)) if entry.is_file()) + files[1:]
         found = [(file, os.stat(file).st_mtime_ns, os.stat(file).st_size) for file in files]
-        return hashlib.sha256(repr((program, found, self.case["arguments"])).encode()).hexdigest()
+        what = (program, found, self.case["arguments"], self.device())
+        return hashlib.sha256(repr(what).encode()).hexdigest()
+
+    def device(self):
+        """What the case says of the emulated device, which holds for the native run, too."""
+        settings = {**self.case["expected"].get("settings", {}), **self.case.get("settings", {})}
+        return {name: value for name, value in sorted(settings.items()) if name.startswith("KLAP_EMULATOR_")}
 
     def program(self):
         folder = self.case["folder"] if self.case.get("as_it_is") else "emulated"
@@ -120,7 +126,7 @@ class Runs:
         if "KLAP_NVRTC" in os.environ:
             found["KLAP_NVRTC"] = os.environ["KLAP_NVRTC"]
         found["LD_LIBRARY_PATH"] = os.path.join(self.where.build, "lib", "emulator")
-        found.update(KLAP_EMULATOR_QUIET="1", **emulator_settings(seed))
+        found.update(KLAP_EMULATOR_QUIET="1", **self.device(), **emulator_settings(seed))
         return found
 
     def run(self, seed, configuration, arguments=()):
