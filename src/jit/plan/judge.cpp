@@ -143,10 +143,12 @@ bool SiteJudge::may_run_worklist(const Aggregation& aggregation) const {
 }
 
 // Gives the sites back to a consumer that runs a recursion without its order, if there is no order in the
-// blocks in which only one thread can launch. In all others the executor keeps it.
+// blocks in which only one thread can launch. In all others the executor keeps it. Where the guard compares
+// the executor with the program's own kernel, it stays, as that comparison ends with the faster of the two.
 void SiteJudge::prefer_blocks_of_one_thread(std::vector<PlannedSite>& sites,
                                             const std::vector<PlannedSite>& before,
                                             const Aggregation& aggregation) {
+  if (has_fixed_launches(sites.front())) return;
   for (const Aggregation& of_one_thread : aggregations_of_one_thread(sites, aggregation)) {
     std::vector<PlannedSite> found = before;
     const Rejections rejections = judge_all(found, of_one_thread);

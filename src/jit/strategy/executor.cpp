@@ -71,6 +71,16 @@ std::string_view order_text(const ExecutedOrder& order) {
   return "executed without order: proven apart";
 }
 
+// The kernels that a kernel of the group launches.
+analysis::LaunchedKernels launched_in(const analysis::RecursiveGroup& group) {
+  return [&group](const analysis::FunctionFacts& from) {
+    std::vector<const analysis::FunctionFacts*> launched;
+    for (const uint32_t number : group.targets_of(from))
+      launched.push_back(group.kernels[number].facts.get());
+    return launched;
+  };
+}
+
 // True if some kernel makes calls that are grids of the executor's own kernel.
 bool needs_own_kernel(const analysis::FunctionFacts& kernel) {
   return !kernel.copies.empty() || !analysis::event_calls(kernel).empty();
@@ -206,13 +216,7 @@ class Executor final : public CommonQueue {
     Variant v = CommonQueue::variant(plan, sites, name);
     v.may_refuse = true;
     v.kept_records = KLAP_GRID_RESERVE;
-    const analysis::RecursiveGroup& group = *sites.front().recursive_group;
-    note_fixed_launches(v, *sites.front().parent, [&](const analysis::FunctionFacts& from) {
-      std::vector<const analysis::FunctionFacts*> launched;
-      for (const uint32_t number : group.targets_of(from))
-        launched.push_back(group.kernels[number].facts.get());
-      return launched;
-    });
+    note_fixed_launches(v, *sites.front().parent, launched_in(*sites.front().recursive_group));
     return v;
   }
 
@@ -369,6 +373,10 @@ analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vect
   return {nullptr, Rejection{analysis::Reason::ChildLaunches,
                              fmt::format("leads to {} kernels, more than items can name",
                                          verdict.recursive_group->kernels.size())}};
+}
+
+bool has_fixed_launches(const PlannedSite& site) {
+  return analysis::has_fixed_launches(*site.parent, launched_in(*site.recursive_group));
 }
 
 void set_executor_shapes(std::vector<PlannedSite>& sites, uint32_t sm) {

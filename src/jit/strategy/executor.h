@@ -20,6 +20,10 @@ const Strategy& executor_strategy();
 analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites,
                                                bool conditions);
 
+// Whether the parameters of the executed site's parent decide how many launches it leads to. Then the guard
+// tries the program's own kernel, too (analysis/counts/fixed_launches.h).
+bool has_fixed_launches(const PlannedSite& site);
+
 // Gives each of the parent's sites the executor of their group, seen from there, for the target `sm`.
 void set_executor_shapes(std::vector<PlannedSite>& sites, uint32_t sm);
 

@@ -116,6 +116,7 @@ KLAP_CASE(uniform_loads, "a uniform load reads what another child reads") {
   const auto out = c.buffer("out", std::vector<unsigned>(after.size()), after), of = c.input("table", table);
   c.launch("uniform_parent", {3, 1, 1}, {32, 1, 1}, c.address(out), c.address(of));
   c.rewritten("uniform_parent");
+  c.children_never_meet();
 }
 
 #endif
