@@ -19,12 +19,12 @@ namespace klap::jit {
 // A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
 // the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
 //
-// What is analysed, and what variants are made from, is the unit with `ldu` read as `ld`, which may be used
-// wherever it may. Computations are moved out of calls' scopes
-// (analysis/inline/sunk_computations.h), copies of large arguments are expanded
-// (analysis/inline/copy_loops.h), with some called functions in its kernels (analysis/inline/inlining.h), and
-// then with buffers asked for where they are filled (analysis/inline/early_requests.h).
-// What stands for the program's own code is the unit as it is.
+// What is analysed, and what variants are made from, is the unit after five changes. Each `ldu` becomes `ld`,
+// which may stand wherever it does. Computations are moved out of calls' scopes
+// (analysis/inline/sunk_computations.h). Copies of large arguments are expanded
+// (analysis/inline/copy_loops.h). Some called functions become part of its kernels
+// (analysis/inline/inlining.h). Buffers are asked for where they are filled
+// (analysis/inline/early_requests.h). What stands for the program's own code is the unit as it is.
 class ParsedUnit {
  public:
   // The kernels that units of the program may launch; asked only where a kernel calls functions.
