@@ -1,7 +1,7 @@
 """What preloading adds to the start of a program that launches kernels from kernels: cold, and from the disk cache.
 
-The library's own account of a load (load_ms of the statistics, less the driver's part of it, driver_ms) is the cost. The
-driver's load of the rewritten image stands in place of its load of the program's own. Whole-process times stand beside it, but
+The library's own account of a load (load_ms of the statistics) is the cost, and driver_ms says how much of it is the
+driver's load of the rewritten image, which stands in place of its load of the program's own. Whole-process times stand beside it, but
 most of those is context creation inside the driver and scatters by more than a warm start costs. Each round starts
 three fresh processes in turn: native, with an empty cache, and with the cache the second one left.
 """
@@ -29,7 +29,7 @@ def run_once(where, how, folder):
     stats = statistics_file.read(stats_file)
     modules = stats.get("modules", [])
     return {"how": how, "code": outcome.code, "process_ms": round(outcome.seconds * 1000, 2),
-            "load_ms": sum(m.get("load_ms", 0) - m.get("driver_ms", 0) for m in modules),
+            "load_ms": sum(m.get("load_ms", 0) for m in modules),
             "driver_ms": sum(m.get("driver_ms", 0) for m in modules), "cache": [m.get("cache") for m in modules],
             "toolchain_calls": stats.get("toolchain_calls"),
             "redirected": sum(stats.get("launches", {}).get("redirected", {}).values())}
@@ -59,5 +59,5 @@ def measure(where, rounds, say):
                      for key in ("process_ms", "load_ms", "driver_ms") if how != "native" or key == "process_ms"}
                for how in ("native", "cold", "warm")}
     cold, warm = medians["cold"]["load_ms"], medians["warm"]["load_ms"]
-    say(f"start of bfs: {cold:.1f} ms added cold, {warm:.2f} ms warm; then {medians['warm']['driver_ms']:.2f} ms in the driver")
+    say(f"start of bfs: {cold:.1f} ms added cold, {warm:.2f} ms warm, of that {medians['warm']['driver_ms']:.2f} ms in the driver")
     return {"medians": medians, "wrong": judge(records, warm, cold), "runs": records}
