@@ -6,7 +6,7 @@
 
 #include "shim/libcuda.h"
 
-// Where dlsym.S jumps to; null until the first look-up.
+// The function that dlsym.S jumps to. It is null until the first look-up.
 extern "C" __attribute__((visibility("hidden"))) void* klap_shim_next_dlsym;
 void* klap_shim_next_dlsym = nullptr;
 

@@ -321,8 +321,6 @@ class MemoryTracer {
     } else if (opcode == "ld" && !is_param(s)) {
       const bool nc = m_.has_modifier(s, ".nc");
       access(s, 1, {!nc, nc, false, false});
-    } else if (opcode == "ldu") {
-      access(s, 1, {true, false, false, false});
     } else if (opcode == "st" && !is_param(s)) {
       access(s, 0, {false, false, true, false});
     } else if (opcode == "atom") {

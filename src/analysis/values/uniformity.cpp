@@ -313,7 +313,7 @@ Uniform Uniformity::name(std::string_view text) const {
 Uniform Uniformity::compute(uint32_t index) const {
   const std::string_view opcode = m_.text(at(index).head);
   if (ptx::opcode_of(opcode).is_computation()) return arithmetic(index);
-  if (opcode == "ld" || opcode == "ldu") return load(index);
+  if (opcode == "ld") return load(index);
   if (opcode == "bar" || opcode == "barrier") return block_reduction(index);
   return warp_operation(index);
 }
@@ -398,7 +398,7 @@ Uniform Uniformity::load(uint32_t index) const {
   if (symbolic_.parameter_offset(index)) {
     return flow_.function().kind == ptx::FunctionKind::Entry ? Uniform::Grid : Uniform::Thread;
   }
-  const bool fixed = m_.is(s.head, "ldu") || m_.has_modifier(s, ".nc") || has_space(m_, s, ".const");
+  const bool fixed = m_.has_modifier(s, ".nc") || has_space(m_, s, ".const");
   const bool parameter = has_space(m_, s, ".param") && flow_.function().kind == ptx::FunctionKind::Entry;
   const bool spared = has_space(m_, s, ".global") && !writes_global_ && !is_strong_load(m_, s);
   if (fixed || parameter || spared) return join(reads(index), names(index));

@@ -65,21 +65,12 @@ std::vector<Aggregation> aggregations_of_one_thread(const std::vector<PlannedSit
   return {factor, of_block};
 }
 
-// True if the executor has the parent for no other reason than that its children's shared memory differs.
-bool is_executed_for_shared_memory(const std::vector<PlannedSite>& sites) {
+// True if the executor has the parent for that reason, and for nothing else.
+bool is_executed_for(const std::vector<PlannedSite>& sites, Reason reason) {
   const auto has_reason = [](const PlannedSite& site) { return site.why_executed.has_value(); };
   return std::ranges::any_of(sites, has_reason) && std::ranges::all_of(sites, [&](const PlannedSite& site) {
-           return site.aggregation.is_executed &&
-                  (!has_reason(site) || site.why_executed->reason == Reason::DynamicSharedMemory);
+           return site.aggregation.is_executed && (!has_reason(site) || site.why_executed->reason == reason);
          });
-}
-
-// True if the executor has the parent because of the order of its launches, and for nothing else.
-bool is_executed_for_order(const std::vector<PlannedSite>& sites) {
-  return std::ranges::all_of(sites, [](const PlannedSite& site) {
-    return site.aggregation.is_executed && site.why_executed &&
-           site.why_executed->reason == Reason::OrderKept;
-  });
 }
 
 // Says that the rejection is to the queue, and that the queue is needed because the order matters.
@@ -97,8 +88,10 @@ std::vector<std::optional<Rejection>> SiteJudge::judge(std::vector<PlannedSite>&
   const std::vector<PlannedSite> before = sites;
   for (const Aggregation& aggregation : aggregations) {
     rejections = judge_in_any_block(sites, aggregation);
-    if (std::ranges::none_of(rejections, is_rejection) && is_executed_for_shared_memory(sites))
-      prefer_exact_grid(sites, before, aggregations);
+    if (std::ranges::none_of(rejections, is_rejection)) {
+      if (is_executed_for(sites, Reason::DynamicSharedMemory)) prefer_exact_grid(sites, before, aggregations);
+      if (is_executed_for(sites, Reason::OrderKept)) prefer_blocks_of_one_thread(sites, before, aggregation);
+    }
     const bool is_taken = strategy_of(aggregation).is_immediate()
                               ? !std::ranges::all_of(rejections, is_rejection)
                               : std::ranges::none_of(rejections, is_rejection);
@@ -148,7 +141,7 @@ bool SiteJudge::may_run_worklist(const Aggregation& aggregation) const {
 void SiteJudge::prefer_blocks_of_one_thread(std::vector<PlannedSite>& sites,
                                             const std::vector<PlannedSite>& before,
                                             const Aggregation& aggregation) {
-  if (has_fixed_launches(sites.front())) return;
+  if (!request_.blocks || has_fixed_launches(sites.front())) return;
   for (const Aggregation& of_one_thread : aggregations_of_one_thread(sites, aggregation)) {
     std::vector<PlannedSite> found = before;
     const Rejections rejections = judge_all(found, of_one_thread);
@@ -167,13 +160,10 @@ std::vector<std::optional<Rejection>> SiteJudge::judge_in_any_block(std::vector<
   const auto of_threads = [](const std::optional<Rejection>& o) {
     return o && (o->reason == Reason::OrderKept || o->reason == Reason::StreamUnsupported);
   };
-  const std::vector<PlannedSite> before = sites;
   std::vector<std::optional<Rejection>> rejections = judge_all(sites, aggregation);
-  if (strategy_of(aggregation).is_immediate() || !request_.blocks) return rejections;
-  if (std::ranges::none_of(rejections, of_threads)) {
-    if (is_executed_for_order(sites)) prefer_blocks_of_one_thread(sites, before, aggregation);
+  if (strategy_of(aggregation).is_immediate() || !request_.blocks ||
+      std::ranges::none_of(rejections, of_threads))
     return rejections;
-  }
   for (const Aggregation& of_one_thread : aggregations_of_one_thread(sites, aggregation)) {
     rejections = judge_all(sites, of_one_thread);
     if (std::ranges::none_of(rejections, [](const auto& o) { return o.has_value(); })) break;

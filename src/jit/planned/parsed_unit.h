@@ -19,7 +19,7 @@ namespace klap::jit {
 // A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
 // the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
 //
-// What is analysed, and what variants are made from, is the unit after five changes. Each `ldu` becomes `ld`,
+// Analyses see the unit after five changes, and variants are made from that. Each `ldu` becomes `ld`,
 // which may stand wherever it does. Computations are moved out of calls' scopes
 // (analysis/inline/sunk_computations.h). Copies of large arguments are expanded
 // (analysis/inline/copy_loops.h). Some called functions become part of its kernels
