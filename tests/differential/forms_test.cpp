@@ -99,6 +99,7 @@ const std::vector<Form>& forms() {
       {"the same, functions called through pointers", {"child_pointed_function_reads_place"}},
       {"children with local arrays and early returns", {"local_arrays"}},
       {"uniform loads (`ldu`)", {"uniform_loads"}},
+      {"children that copy to shared memory asynchronously (`cp.async`)", {"asynchronous_copies"}},
       {"children with barriers and static shared memory",
        {"child_barrier", "child_shared_reuse", "child_sums_in_shared"}},
       {"children with dynamic shared memory of a constant size",

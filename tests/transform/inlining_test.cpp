@@ -5,12 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "assembling.h"
 #include "golden.h"
 #include "jit/module.h"
 #include "jit/plan/plan.h"
-#include "support/file.h"
 #include "transform/text/inliner.h"
 
 namespace klap {
@@ -32,18 +30,6 @@ std::string unit(const std::string& functions, const std::string& kernel_body) {
 // A function of that header (results, name and parameters) and body, which reads its place.
 std::string function(const std::string& header, const std::string& body) {
   return ".func " + header + "\n{\n" + std::string(kPlace) + body + "}\n";
-}
-
-void expect_assembles(const std::string& text) {
-  const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
-  const std::string file = testing::TempDir() + "/inlining_" + test + ".ptx";
-  write_file(file, text);
-  for (const char* sm : {"80", "90", "100"}) {
-    std::string command = KLAP_PTXAS " -c -arch=sm_";
-    command.append(sm).append(" -o ").append(file).append(".o ").append(file);
-    command.append(" >").append(file).append(".log 2>&1");
-    EXPECT_EQ(0, std::system(command.c_str())) << sm << ": " << read_file(file + ".log") << text;
-  }
 }
 
 // The kernel as it then is; empty if nothing is written out.

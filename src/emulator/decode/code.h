@@ -155,6 +155,9 @@ struct MemoryDetail {
   bool sequentially_consistent = false;  // of a Fence
   AtomicOp atomic{};
   int64_t offset = 0;  // added to sources[0], which may be a Constant
+  // The last source is a number, and only lanes where it is more than `above` take part. Load and Store.
+  bool limited = false;
+  uint32_t above = 0;
 };
 
 struct BarrierDetail {

@@ -122,7 +122,7 @@ class FunctionDecoder {
   void read_hint();
   void read_create_policy();
   void read_copy();
-  void emit_copy(uint64_t bytes, uint64_t offset, bool zeros);
+  void emit_copy(uint64_t bytes, uint64_t offset, bool zeros, const Operand& limit = {});
   void read_cvta();
   void read_isspacep();
   void read_mapa();

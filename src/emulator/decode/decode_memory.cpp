@@ -241,8 +241,18 @@ void FunctionDecoder::read_copy() {
     if (bytes.from != Operand::From::Constant) unsupported("size that is not a constant");
     return out_.constants[uint64_t{bytes.index} * kLanes];
   };
-  const uint64_t bytes = size(2), copied = statement().operands.size() == 4 + policy ? size(3) : bytes;
-  if ((bytes != 4 && bytes != 8 && bytes != 16) || copied > bytes) unsupported("this size");
+  const uint64_t bytes = size(2);
+  if (bytes != 4 && bytes != 8 && bytes != 16) unsupported("this size");
+  if (statement().operands.size() == 3 + policy) return emit_copy(bytes, 0, false);
+  const Operand limit = source(operand(3), {.bits = 32});
+  if (limit.from != Operand::From::Constant) {
+    // How much is copied is known at run time: each byte asks for itself.
+    emit_copy(bytes, 0, true);
+    for (uint64_t byte = 0; byte < bytes; ++byte) emit_copy(1, byte, false, limit);
+    return;
+  }
+  const uint64_t copied = size(3);
+  if (copied > bytes) unsupported("this size");
   if (copied < bytes) emit_copy(bytes, 0, true);
   for (uint64_t done = 0; done < copied;) {
     const uint64_t piece = std::bit_floor(copied - done);
@@ -251,8 +261,17 @@ void FunctionDecoder::read_copy() {
   }
 }
 
-// One piece of an asynchronous copy, or its zeros.
-void FunctionDecoder::emit_copy(uint64_t bytes, uint64_t offset, bool zeros) {
+// One piece of an asynchronous copy, or its zeros. With a limit, it is copied where that is more than the
+// piece's offset.
+void FunctionDecoder::emit_copy(uint64_t bytes, uint64_t offset, bool zeros, const Operand& limit) {
+  const auto emit_access = [&](Instruction i) {
+    if (limit.from != Operand::From::None) {
+      i.memory.limited = true;
+      i.memory.above = static_cast<uint32_t>(offset);
+      add_source(i, limit);
+    }
+    emit(i);
+  };
   const auto access = [&](Kind kind, Space space, size_t address) {
     Instruction i = begin(kind);
     i.memory.bytes = static_cast<uint8_t>(bytes);
@@ -271,8 +290,8 @@ void FunctionDecoder::emit_copy(uint64_t bytes, uint64_t offset, bool zeros) {
   load.memory.register_bits = static_cast<uint8_t>(8 * bytes);
   add_destination(load, value);
   add_source(store, value);
-  emit(load);
-  emit(store);
+  emit_access(load);
+  emit_access(store);
 }
 
 // ---- addresses ----

@@ -176,6 +176,7 @@ class Printer {
       out += fmt::format(" {}", name(kAtomics, m.atomic));
     out += fmt::format(" {}x{}{}", m.elements, name(kNumbers, m.type), 8 * m.bytes);
     if (i.kind == Kind::Load) out += fmt::format(" to {}", m.register_bits);
+    if (m.limited) out += fmt::format(" above {}", m.above);
     return out + "]";
   }
 

@@ -87,6 +87,7 @@ class Interpreter {
   void set_value(FramePlace to, uint32_t lane, std::span<const std::byte> bytes);
 
   // ---- memory_access.cpp ----
+  uint32_t within_limit(const Instruction& instruction, uint32_t mask);
   void load(const Instruction& instruction, uint32_t mask);
   void store(const Instruction& instruction, uint32_t mask);
   template <typename T>

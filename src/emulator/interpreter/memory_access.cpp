@@ -91,7 +91,20 @@ void Interpreter::store_plain(const Instruction& instruction, uint32_t mask) {
   });
 }
 
+// The lanes of `mask` that take part in a limited access.
+uint32_t Interpreter::within_limit(const Instruction& instruction, uint32_t mask) {
+  if (!instruction.memory.limited) return mask;
+  const uint32_t last = instruction.source_count - 1u;
+  ConstColumn number = operands_.source(instruction.sources[last], last);
+  uint32_t within = 0;
+  for_lanes(mask, [&](uint32_t lane) {
+    if (static_cast<uint32_t>(number[lane]) > instruction.memory.above) within |= 1u << lane;
+  });
+  return within;
+}
+
 void Interpreter::load(const Instruction& instruction, uint32_t mask) {
+  mask = within_limit(instruction, mask);
   const MemoryDetail& memory = instruction.memory;
   if (is_strong(memory.semantics)) strong_access();
   bool is_signed = memory.type == NumberType::Signed;
@@ -109,6 +122,7 @@ void Interpreter::load(const Instruction& instruction, uint32_t mask) {
 }
 
 void Interpreter::store(const Instruction& instruction, uint32_t mask) {
+  mask = within_limit(instruction, mask);
   const MemoryDetail& memory = instruction.memory;
   if (memory.bytes == 16 || (context_.ordered && is_ordered_space(memory.space))) {
     store_wide(instruction, mask);

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "analysis/graph/module_constants.h"
+#include "analysis/inline/asynchronous_copies.h"
 #include "analysis/inline/copy_loops.h"
 #include "analysis/inline/early_requests.h"
 #include "analysis/inline/sunk_computations.h"
@@ -14,6 +15,7 @@
 #include "transform/text/inliner.h"
 #include "transform/text/lifted_computations.h"
 #include "transform/text/moved_requests.h"
+#include "transform/text/synchronous_copies.h"
 #include "transform/text/unroller.h"
 
 namespace klap::jit {
@@ -78,8 +80,24 @@ const ptx::Module& ParsedUnit::plain() {
   return *plain_;
 }
 
-const ptx::Module& ParsedUnit::lifted() {
+analysis::KernelNames ParsedUnit::launched(const ptx::Module& unit) const {
+  if (launched_) return launched_();
+  analysis::KernelNames own;
+  analysis::add_launched(unit, own);
+  return own;
+}
+
+const ptx::Module& ParsedUnit::synchronous() {
   const ptx::Module& unit = plain();
+  if (unit_.is_device_runtime || unit.source.find("cp.async") == std::string::npos) return unit;
+  const auto copies = analysis::find_asynchronous_copies(unit, launched(unit));
+  if (copies.empty()) return unit;
+  synchronous_ = transform::with_synchronous_copies(unit, copies);
+  return *synchronous_;
+}
+
+const ptx::Module& ParsedUnit::lifted() {
+  const ptx::Module& unit = synchronous();
   if (unit_.is_device_runtime || !unit_.launches) return unit;
   LaunchNames names = analysis::launch_names(unit);
   names.merge(analysis::copy_names(unit));
@@ -109,9 +127,7 @@ const ptx::Module& ParsedUnit::unrolled() {
 const ptx::Module& ParsedUnit::inlined() {
   const ptx::Module& unit = unrolled();
   if (unit_.is_device_runtime || !analysis::may_inline(unit)) return unit;
-  analysis::KernelNames own;
-  if (!launched_) analysis::add_launched(unit, own);
-  const auto kernels = analysis::kernels_to_inline(unit, launched_ ? launched_() : own);
+  const auto kernels = analysis::kernels_to_inline(unit, launched(unit));
   if (kernels.empty()) return unit;
   inlined_ = transform::with_inlined_calls(unit, kernels);
   return *inlined_;

@@ -19,8 +19,9 @@ namespace klap::jit {
 // A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
 // the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
 //
-// Analyses see the unit after five changes, and variants are made from that. Each `ldu` becomes `ld`,
-// which may stand wherever it does. Computations are moved out of calls' scopes
+// Analyses see the unit after six changes, and variants are made from that. Each `ldu` becomes `ld`,
+// which may stand wherever it does. Asynchronous copies of launched kernels are done at once
+// (analysis/inline/asynchronous_copies.h). Computations are moved out of calls' scopes
 // (analysis/inline/sunk_computations.h). Copies of large arguments are expanded
 // (analysis/inline/copy_loops.h). Some called functions become part of its kernels
 // (analysis/inline/inlining.h). Buffers are asked for where they are filled
@@ -43,9 +44,13 @@ class ParsedUnit {
   [[nodiscard]] const std::string& made_for() const { return made_for_; }
 
  private:
+  // The kernels that the program may launch.
+  [[nodiscard]] analysis::KernelNames launched(const ptx::Module& unit) const;
   // The original with `ldu` as `ld`; itself where it has none.
   const ptx::Module& plain();
-  // plain() with what its calls' scopes compute in front of them.
+  // plain() with asynchronous copies as loads and stores.
+  const ptx::Module& synchronous();
+  // synchronous() with what its calls' scopes compute in front of them.
   const ptx::Module& lifted();
   // lifted() with copies expanded.
   const ptx::Module& unrolled();
@@ -58,7 +63,7 @@ class ParsedUnit {
   uint32_t sm_;
   LaunchedKernels launched_;
   Names disputed_;  // -> ptx::Module::disputed
-  std::optional<ptx::Module> original_, plain_, lifted_, unrolled_, inlined_, moved_;
+  std::optional<ptx::Module> original_, plain_, synchronous_, lifted_, unrolled_, inlined_, moved_;
   const ptx::Module* module_ = nullptr;  // one of these, once it is found
   std::optional<std::set<std::string_view>> in_use_;
   std::string made_for_;

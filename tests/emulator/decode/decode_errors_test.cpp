@@ -63,7 +63,6 @@ TEST(Errors, UnknownModifiersAndOperandsAreRefused) {
       {"tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%f5}];", "sampler"},
       {"tex.level.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}], %f7;", "shape"},
       {"cp.async.ca.shared.global [%r1], [%rd1], 3;", "this size"},
-      {"cp.async.ca.shared.global [%r1], [%rd1], 4, %r2;", "not a constant"},
       {"cvta.global.u32 %r1, %r2;", "32 bits"},
       {"bar.sync 0, 64, 1;", "3 operands"},
       {"brx.idx %r1, nowhere;", "no list of targets"},

@@ -213,6 +213,14 @@ TEST(Instructions, AsynchronousCopiesAreDoneAtOnce) {
                           "Store cp.async.ca.shared.global r0, r4 [shared+4 weak 1xb8]"));
 }
 
+TEST(Instructions, AsynchronousCopiesOfSomeBytesAskForEach) {
+  const std::vector<std::string> lines = listing("cp.async.ca.shared.global [%r1], [%rd1], 4, %r2;");
+  ASSERT_EQ(lines.size(), 1u + 2 * 4);
+  EXPECT_EQ(lines[0], "Store cp.async.ca.shared.global r0, 0x0 [shared+0 weak 1xb32]");
+  EXPECT_EQ(lines[3], "Load cp.async.ca.shared.global r5 = r1, r2 [global+1 weak 1xb8 to 8 above 1]");
+  EXPECT_EQ(lines[4], "Store cp.async.ca.shared.global r0, r5, r2 [shared+1 weak 1xb8 above 1]");
+}
+
 TEST(Instructions, ASymbolKnowsItsSpaceAndAddress) {
   const Linked linked({kernel("ld.u32 %r1, [gv+4]; mov.u64 %rd1, gv; red.global.inc.u32 [gv+4], 0xf;")});
   const Function& f = linked.function("k");
