@@ -46,15 +46,21 @@ void completed(ProgramLinks::Handle link, const void* image, size_t readable_byt
   if (kept && kept->problem.empty()) LinkFiles::instance().keep(machine_code, *kept);
 }
 
+bool is_container(const std::string& bytes) {
+  const container::ImageKind kind = container::classify(bytes.c_str());
+  return kind != container::ImageKind::Ptx && kind != container::ImageKind::Unknown;
+}
+
 // ---- the driver's ----
 
 // Its own compiler has an older form of such code, and options of its own.
 constexpr char kNotForTheDriver[] = "the driver links code for link-time optimisation";
 
-CodeKind kind_of(CUjitInputType type) {
+// The driver looks at the bytes itself where it is told that they are PTX. CuPy gives it machine code so.
+CodeKind kind_of(CUjitInputType type, const std::string& bytes) {
   switch (type) {
     case CU_JIT_INPUT_PTX:
-      return CodeKind::Ptx;
+      return is_container(bytes) ? CodeKind::Binary : CodeKind::Ptx;
     case CU_JIT_INPUT_CUBIN:
     case CU_JIT_INPUT_FATBINARY:
     case CU_JIT_INPUT_OBJECT:
@@ -64,6 +70,8 @@ CodeKind kind_of(CUjitInputType type) {
       return CodeKind::LtoIr;
   }
 }
+
+bool is_lto(CUjitInputType type) { return kind_of(type, "") == CodeKind::LtoIr; }
 
 std::string options_text(const JitOptions& options) {
   return options.count == 0 ? "" : ptxas_options({options.names, options.count}, options.values);
@@ -130,15 +138,16 @@ void link_created(CUlinkState link, const JitOptions& options) {
 
 void link_data_added(CUlinkState link, CUjitInputType type, const void* data, size_t bytes, const char* name,
                      const JitOptions& options) {
-  if (kind_of(type) == CodeKind::LtoIr) ProgramLinks::instance().spoil(link, kNotForTheDriver);
-  ProgramLinks::instance().add(
-      link, code_of(kind_of(type), name, {static_cast<const char*>(data), bytes}, options_text(options)));
+  if (is_lto(type)) ProgramLinks::instance().spoil(link, kNotForTheDriver);
+  std::string code(static_cast<const char*>(data), bytes);
+  const CodeKind kind = kind_of(type, code);
+  ProgramLinks::instance().add(link, code_of(kind, name, std::move(code), options_text(options)));
 }
 
 void link_file_added(CUlinkState link, CUjitInputType type, const char* path, const JitOptions& options) {
-  if (kind_of(type) == CodeKind::LtoIr) ProgramLinks::instance().spoil(link, kNotForTheDriver);
+  if (is_lto(type)) ProgramLinks::instance().spoil(link, kNotForTheDriver);
   add_file(
-      link, path, [type](const std::string&) { return kind_of(type); }, options_text(options));
+      link, path, [type](const std::string& bytes) { return kind_of(type, bytes); }, options_text(options));
 }
 
 void link_completed(CUlinkState link, const void* image, size_t bytes) { completed(link, image, bytes); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/load/compiled_code.h"
 #include "runtime/load/link_calls.h"
 #include "runtime/load/program_links.h"
 #include "support/error.h"
@@ -68,6 +69,24 @@ TEST_F(ImageRewriteTest, OnlyLinksThatLaunchAreKept) {
   }
   EXPECT_NE(nullptr, ProgramLinks::instance().link_of(launching));
   EXPECT_EQ(nullptr, ProgramLinks::instance().link_of(quiet));
+}
+
+// CuPy says PTX where NVRTC has given it machine code.
+TEST_F(ImageRewriteTest, MachineCodeIsFoundWhateverTheProgramCallsIt) {
+  auto* const link = reinterpret_cast<CUlinkState>(this);
+  const std::string code = container::minimal_machine_code("compiled"),
+                    image = container::minimal_machine_code("linked");
+  CompiledCode::instance().keep(code, "its PTX");
+  link_created(link, {});
+  link_data_added(link, CU_JIT_INPUT_PTX, code.data(), code.size(), "cupy.ptx", {});
+  link_completed(link, image.data(), image.size());
+  link_about_to_end(link);
+  const auto found = ProgramLinks::instance().link_of(image);
+  ASSERT_NE(nullptr, found);
+  ASSERT_EQ(1u, found->inputs.size());
+  EXPECT_EQ(CodeKind::Binary, found->inputs[0].kind);
+  EXPECT_EQ(code, found->inputs[0].bytes);
+  EXPECT_EQ("its PTX", found->inputs[0].ptx);
 }
 
 TEST_F(ImageRewriteTest, OfALinkTakesItsDeviceRuntime) {
