@@ -1,5 +1,7 @@
 #include "runtime/context_ends.h"
 
+#include <mutex>
+
 #include "runtime/driver.h"
 #include "runtime/forms/queue_look.h"
 #include "runtime/parents/registry.h"
@@ -24,6 +26,20 @@ std::optional<uint64_t> id_of_primary_context(CUdevice device) {
     return std::nullopt;
   const std::optional<uint64_t> id = id_of_context(context);
   (void)cuda.primary_ctx_release(device);
+  return id;
+}
+
+std::optional<uint64_t> green_context_about_to_end(struct CUgreenCtx_st* green) {
+  LaunchContexts& contexts = LaunchContexts::instance();
+  for (const auto& context : contexts.remove_green(green)) {
+    const std::lock_guard lock(context->mutex);
+    context->release_in_stream();
+  }
+  CUcontext usual = nullptr;
+  if (driver()->ctx_from_green_ctx == nullptr || driver()->ctx_from_green_ctx(&usual, green) != CUDA_SUCCESS)
+    return std::nullopt;
+  const std::optional<uint64_t> id = id_of_context(usual);
+  if (id) contexts.give_back(*id);
   return id;
 }
 

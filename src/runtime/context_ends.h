@@ -15,6 +15,10 @@ std::optional<uint64_t> id_of_context(CUcontext context);
 // The id of the device's primary context; nothing if it is not active.
 std::optional<uint64_t> id_of_primary_context(CUdevice device);
 
+// Called before a green context ends. Its streams and its memory are parts of the primary context, which
+// stays. So what its queues have is given back. The result is its id, as above.
+std::optional<uint64_t> green_context_about_to_end(struct CUgreenCtx_st* green);
+
 // Called when the context has ended.
 void context_ended(uint64_t id);
 // Called when the primary context with that id was released: others may still have it.

@@ -12,6 +12,12 @@
 // cuda.h lets these names mean their newest version; here each version is a function of its own.
 #undef cuGetProcAddress
 #undef cuStreamDestroy
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuLinkAddData
+#undef cuLinkAddFile
+#undef cuLinkCreate
 #undef cuGraphExecKernelNodeSetParams
 #undef cuGraphExecUpdate
 #undef cuGraphInstantiate
@@ -26,8 +32,11 @@
   X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false)                                             \
   X(cuModuleUnload, "cuModuleUnload", 2000, false)                                                           \
   X(cuModuleGetFunction, "cuModuleGetFunction", 2000, false)                                                 \
+  X(cuLinkCreate, "cuLinkCreate", 5050, false)                                                               \
   X(cuLinkCreate_v2, "cuLinkCreate", 6050, false)                                                            \
+  X(cuLinkAddData, "cuLinkAddData", 5050, false)                                                             \
   X(cuLinkAddData_v2, "cuLinkAddData", 6050, false)                                                          \
+  X(cuLinkAddFile, "cuLinkAddFile", 5050, false)                                                             \
   X(cuLinkAddFile_v2, "cuLinkAddFile", 6050, false)                                                          \
   X(cuLinkComplete, "cuLinkComplete", 5050, false)                                                           \
   X(cuLinkDestroy, "cuLinkDestroy", 5050, false)                                                             \
@@ -89,9 +98,13 @@
   X(cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070, false)                  \
   X(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, false)                                            \
   X(cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", 11060, false)                                            \
+  X(cuCtxDestroy, "cuCtxDestroy", 2000, false)                                                               \
   X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false)                                                            \
+  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, false)                                     \
   X(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false)                                 \
+  X(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, false)                                         \
   X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, false)                                     \
+  X(cuGreenCtxDestroy, "cuGreenCtxDestroy", 12040, false)                                                    \
   X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                                                         \
   X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false)
 
@@ -102,7 +115,18 @@ extern "C" {
 KLAP_EXPORT CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version,
                                               cuuint64_t flags);
 KLAP_EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream stream);
+KLAP_EXPORT CUresult CUDAAPI cuCtxDestroy(CUcontext context);
+KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device);
+KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device);
+KLAP_EXPORT CUresult CUDAAPI cuLinkCreate(unsigned count, CUjit_option* options, void** values,
+                                          CUlinkState* link);
+KLAP_EXPORT CUresult CUDAAPI cuLinkAddData(CUlinkState link, CUjitInputType type, void* data, size_t bytes,
+                                           const char* name, unsigned count, CUjit_option* options,
+                                           void** values);
+KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile(CUlinkState link, CUjitInputType type, const char* path,
+                                           unsigned count, CUjit_option* options, void** values);
 // Nor do older toolkits declare these.
+KLAP_EXPORT CUresult CUDAAPI cuGreenCtxDestroy(struct CUgreenCtx_st* context);
 KLAP_EXPORT CUresult CUDAAPI cuLibraryGetKernelCount(unsigned* count, CUlibrary library);
 KLAP_EXPORT CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* kernels, unsigned room, CUlibrary library);
 KLAP_EXPORT CUresult CUDAAPI cuModuleGetFunctionCount(unsigned* count, CUmodule module);

@@ -114,15 +114,38 @@ KLAP_EXPORT CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cach
       device);
 }
 
+KLAP_EXPORT CUresult CUDAAPI cuCtxDestroy(CUcontext context) {
+  return around<&Driver::ctx_destroy_v1>(
+      "cuCtxDestroy", [&] { return runtime::id_of_context(context); }, runtime::context_ended, context);
+}
+
 KLAP_EXPORT CUresult CUDAAPI cuCtxDestroy_v2(CUcontext context) {
   return around<&Driver::ctx_destroy>(
       "cuCtxDestroy_v2", [&] { return runtime::id_of_context(context); }, runtime::context_ended, context);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuGreenCtxDestroy(struct CUgreenCtx_st* context) {
+  return around<&Driver::green_ctx_destroy>(
+      "cuGreenCtxDestroy", [&] { return runtime::green_context_about_to_end(context); },
+      runtime::context_ended, context);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device) {
+  return around<&Driver::primary_ctx_reset_v1>(
+      "cuDevicePrimaryCtxReset", [&] { return runtime::id_of_primary_context(device); },
+      runtime::context_ended, device);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return around<&Driver::primary_ctx_reset>(
       "cuDevicePrimaryCtxReset_v2", [&] { return runtime::id_of_primary_context(device); },
       runtime::context_ended, device);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
+  return around<&Driver::primary_ctx_release_v1>(
+      "cuDevicePrimaryCtxRelease", [&] { return runtime::id_of_primary_context(device); },
+      [&](uint64_t id) { runtime::primary_context_released(device, id); }, device);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice device) {

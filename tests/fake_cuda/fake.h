@@ -28,12 +28,27 @@
 #include <stdint.h>
 
 /* Each version of a function is a function of its own here. */
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
 #undef cuGetProcAddress
+#undef cuLinkAddData
+#undef cuLinkAddFile
+#undef cuLinkCreate
 #undef cuMemAdvise
 #undef cuMemAlloc
 #undef cuMemFree
 #undef cuMemPrefetchAsync
 #undef cuStreamDestroy
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device);
+CUresult cuDevicePrimaryCtxReset(CUdevice device);
+CUresult cuCtxDestroy(CUcontext context);
+CUresult cuLinkCreate(unsigned count, CUjit_option* options, void** values, CUlinkState* state);
+CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,
+                       unsigned count, CUjit_option* options, void** values);
+CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char* path, unsigned count,
+                       CUjit_option* options, void** values);
 
 #define EXPORT __attribute__((visibility("default")))
 #define LOCKED(statement) \

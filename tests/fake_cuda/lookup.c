@@ -11,10 +11,14 @@
   X(cuDeviceGet, "cuDeviceGet", 2000, 0)                                 \
   X(cuDeviceGetName, "cuDeviceGetName", 2000, 0)                         \
   X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)       \
+  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, 0)     \
   X(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0) \
   X(cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState", 7000, 0)   \
+  X(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0)         \
   X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0)     \
   X(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                              \
+  X(cuGreenCtxDestroy, "cuGreenCtxDestroy", 12040, 0)                    \
+  X(cuCtxDestroy, "cuCtxDestroy", 2000, 0)                               \
   X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                            \
   X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0)                         \
   X(cuCtxGetCurrent, "cuCtxGetCurrent", 4000, 0)                         \
@@ -29,8 +33,11 @@
   X(cuModuleUnload, "cuModuleUnload", 2000, 0)                           \
   X(cuModuleGetFunction, "cuModuleGetFunction", 2000, 0)                 \
   X(cuModuleGetGlobal_v2, "cuModuleGetGlobal", 3020, 0)                  \
+  X(cuLinkCreate, "cuLinkCreate", 5050, 0)                               \
   X(cuLinkCreate_v2, "cuLinkCreate", 6050, 0)                            \
+  X(cuLinkAddData, "cuLinkAddData", 5050, 0)                             \
   X(cuLinkAddData_v2, "cuLinkAddData", 6050, 0)                          \
+  X(cuLinkAddFile, "cuLinkAddFile", 5050, 0)                             \
   X(cuLinkAddFile_v2, "cuLinkAddFile", 6050, 0)                          \
   X(cuLinkComplete, "cuLinkComplete", 5050, 0)                           \
   X(cuLinkDestroy, "cuLinkDestroy", 5050, 0)                             \

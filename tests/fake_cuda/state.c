@@ -137,6 +137,8 @@ EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePrimaryCtxRelease_v2(device); }
+
 EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   *flags = 0;
   LOCKED(*active = primary[device] != NULL);
@@ -152,6 +154,8 @@ EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice device) { return cuDevicePrimaryCtxReset_v2(device); }
+
 EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
   LOCKED(*context = current = new_context(device));
   fake_log("cuCtxCreate_v2 flags=%u context=%p id=%llu", flags, (void*)*context, (*context)->id);
@@ -162,6 +166,14 @@ EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
   fake_log("cuCtxDestroy_v2 context=%p", (void*)context);
   LOCKED(drop_context(context));
   return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxDestroy(CUcontext context) { return cuCtxDestroy_v2(context); }
+
+/* This driver makes none. */
+EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
+  (void)context;
+  return CUDA_ERROR_INVALID_HANDLE;
 }
 
 EXPORT CUresult cuCtxSetCurrent(CUcontext context) {

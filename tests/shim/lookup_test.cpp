@@ -20,8 +20,11 @@ const std::vector<std::string> kHooks = {"cuGetProcAddress",
                                          "cuModuleLoadFatBinary",
                                          "cuModuleUnload",
                                          "cuModuleGetFunction",
+                                         "cuLinkCreate",
                                          "cuLinkCreate_v2",
+                                         "cuLinkAddData",
                                          "cuLinkAddData_v2",
+                                         "cuLinkAddFile",
                                          "cuLinkAddFile_v2",
                                          "cuLinkComplete",
                                          "cuLinkDestroy",
@@ -43,9 +46,13 @@ const std::vector<std::string> kHooks = {"cuGetProcAddress",
                                          "cuLaunchKernel_ptsz",
                                          "cuLaunchKernelEx",
                                          "cuLaunchKernelEx_ptsz",
+                                         "cuCtxDestroy",
                                          "cuCtxDestroy_v2",
+                                         "cuDevicePrimaryCtxRelease",
                                          "cuDevicePrimaryCtxRelease_v2",
+                                         "cuDevicePrimaryCtxReset",
                                          "cuDevicePrimaryCtxReset_v2",
+                                         "cuGreenCtxDestroy",
                                          "cuStreamDestroy",
                                          "cuStreamDestroy_v2",
                                          "cuArray3DCreate_v2",
@@ -181,6 +188,10 @@ TEST_F(LookupTest, VersionAndFlagsChooseTheFunction) {
   expect("proc:3020:0 cuMemFree", kShim, "cuMemFree_v2");
   expect("proc:12000:2 cuMemFreeAsync", kShim, "cuMemFreeAsync_ptsz");
   expect("proc:12000:0 cuCtxDestroy", kShim, "cuCtxDestroy_v2");
+  expect("proc:3000:0 cuCtxDestroy", kShim, "cuCtxDestroy");
+  expect("proc:6000:0 cuLinkCreate", kShim, "cuLinkCreate");
+  expect("proc:12000:0 cuLinkCreate", kShim, "cuLinkCreate_v2");
+  expect("proc:12040:0 cuGreenCtxDestroy", kShim, "cuGreenCtxDestroy");
   expect("proc:12000:0 cuDevicePrimaryCtxReset", kShim, "cuDevicePrimaryCtxReset_v2");
   expect("proc:12000:0 cuDevicePrimaryCtxRelease", kShim, "cuDevicePrimaryCtxRelease_v2");
   expect("proc:3000:0 cuStreamDestroy", kShim, "cuStreamDestroy");

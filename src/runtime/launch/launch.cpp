@@ -483,18 +483,12 @@ void stream_about_to_end(CUstream stream) {
   // To ask a captured stream for its id would end the capture, and an event recorded now would become part of
   // the graph. The memory stays allocated until its context goes.
   if (capture_state(stream) != Capture::None) return LaunchContexts::instance().forget(stream);
-  const Driver& cuda = *driver();
-  CUcontext owner = nullptr;
-  unsigned long long context_id = 0, stream_id = 0;
-  if (cuda.stream_get_ctx(stream, &owner) != CUDA_SUCCESS ||
-      cuda.ctx_get_id(owner, &context_id) != CUDA_SUCCESS ||
-      cuda.stream_get_id(stream, &stream_id) != CUDA_SUCCESS) {
-    return;
+  unsigned long long stream_id = 0;
+  if (driver()->stream_get_id(stream, &stream_id) != CUDA_SUCCESS) return;
+  for (const auto& context : LaunchContexts::instance().remove_stream(stream_id)) {
+    const std::lock_guard lock(context->mutex);
+    context->release_in_stream();
   }
-  const auto context = LaunchContexts::instance().remove(context_id, stream_id);
-  if (!context) return;
-  const std::lock_guard lock(context->mutex);
-  context->release_in_stream();
 }
 
 void before_allocation(uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ptx-patterns/templates/common/queue.h"
+#include "runtime/context_ends.h"
 #include "runtime/driver.h"
 #include "runtime/process.h"
 #include "support/boundary.h"
@@ -41,17 +42,36 @@ std::string model_of(CUdevice device, unsigned multiprocessors) {
   return fmt::format("{}, {} multiprocessors, driver {}", name.data(), multiprocessors, version);
 }
 
+// The green context in which the stream was made; null if there is none.
+struct CUgreenCtx_st* green_context_of(CUstream stream) {
+  const Driver& cuda = *driver();
+  if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return nullptr;
+  struct CUgreenCtx_st* green = nullptr;
+  const bool known = cuda.stream_get_green_ctx && cuda.stream_get_green_ctx(stream, &green) == CUDA_SUCCESS;
+  return known ? green : nullptr;
+}
+
+// True if that is the primary context of the stream's device. Green contexts are parts of it: they share its
+// memory, and its kernels run in their streams.
+bool is_of_green_stream(CUcontext context, CUstream stream) {
+  const Driver& cuda = *driver();
+  CUdevice of_stream = -1, of_context = -1;
+  if (!cuda.stream_get_device || cuda.stream_get_device(stream, &of_stream) != CUDA_SUCCESS ||
+      cuda.ctx_get_device(&of_context) != CUDA_SUCCESS || of_stream != of_context)
+    return false;
+  const std::optional<uint64_t> primary = id_of_primary_context(of_stream);
+  return primary && primary == id_of_context(context);
+}
+
 // A created stream can be used while another context is current; the queue would then be allocated in the
 // wrong one. Such streams are left alone.
-MaybeReason wrong_context(CUstream stream) {
+MaybeReason wrong_context(CUstream stream, bool is_green) {
   if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return nullptr;
   CUcontext of_stream = nullptr, current = nullptr;
   const Driver& cuda = *driver();
-  if (cuda.stream_get_ctx(stream, &of_stream) != CUDA_SUCCESS ||
-      cuda.ctx_get_current(&current) != CUDA_SUCCESS || of_stream != current) {
-    return &reasons::kStreamOfAnotherContext;
-  }
-  return nullptr;
+  if (cuda.ctx_get_current(&current) != CUDA_SUCCESS) return &reasons::kStreamOfAnotherContext;
+  if (cuda.stream_get_ctx(stream, &of_stream) == CUDA_SUCCESS && of_stream == current) return nullptr;
+  return is_green && is_of_green_stream(current, stream) ? nullptr : &reasons::kStreamOfAnotherContext;
 }
 
 bool is_blocking_stream(CUstream stream) {
@@ -85,7 +105,8 @@ LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stre
       stream_(stream),
       of_(of),
       is_blocking_(is_blocking_stream(stream)),
-      unusable_(wrong_context(stream)),
+      green_(green_context_of(stream)),
+      unusable_(wrong_context(stream, green_ != nullptr)),
       pooled_memory_(context_->pool, stream, of == Of::Stream),
       launch_memory_(context_->launch_pool, context_->pool, stream) {
   if (unusable_ == nullptr) report_ = context_->reports.take(stream);
@@ -523,6 +544,27 @@ std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint6
   return taken;
 }
 
+std::vector<std::shared_ptr<LaunchContext>> LaunchContexts::remove_all(const Wanted& wanted) {
+  std::vector<std::shared_ptr<LaunchContext>> taken;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(contexts_, [&](const auto& entry) {
+    if (!wanted(entry.first.second, *entry.second)) return false;
+    taken.push_back(entry.second);
+    return true;
+  });
+  ended_.fetch_add(taken.size(), std::memory_order_relaxed);
+  count_.store(contexts_.size(), std::memory_order_relaxed);
+  return taken;
+}
+
+std::vector<std::shared_ptr<LaunchContext>> LaunchContexts::remove_stream(uint64_t stream_id) {
+  return remove_all([&](uint64_t id, const LaunchContext&) { return id == stream_id; });
+}
+
+std::vector<std::shared_ptr<LaunchContext>> LaunchContexts::remove_green(const struct CUgreenCtx_st* green) {
+  return remove_all([&](uint64_t, const LaunchContext& context) { return context.green() == green; });
+}
+
 void LaunchContexts::end_context(uint64_t context_id) {
   const std::lock_guard lock(mutex_);
   const size_t ended =
@@ -534,18 +576,8 @@ void LaunchContexts::end_context(uint64_t context_id) {
 }
 
 void LaunchContexts::forget(CUstream stream) {
-  std::vector<std::shared_ptr<LaunchContext>> forgotten;
-  {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(contexts_, [&](const auto& entry) {
-      if (entry.second->stream() != stream) return false;
-      forgotten.push_back(entry.second);
-      return true;
-    });
-    ended_.fetch_add(forgotten.size(), std::memory_order_relaxed);
-    count_.store(contexts_.size(), std::memory_order_relaxed);
-  }
-  for (const auto& context : forgotten) {
+  const auto is_it = [&](uint64_t, const LaunchContext& context) { return context.stream() == stream; };
+  for (const auto& context : remove_all(is_it)) {
     const std::lock_guard lock(context->mutex);
     context->forget();
   }

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -206,6 +207,8 @@ class LaunchContext {
   [[nodiscard]] const CudaContext& context() const { return *context_; }
   [[nodiscard]] InFlight& in_flight() { return context_->in_flight; }
   [[nodiscard]] CUstream stream() const { return stream_; }
+  // The green context in which the stream was made; null if there is none.
+  [[nodiscard]] const struct CUgreenCtx_st* green() const { return green_; }
 
  private:
   QueueMemory& begin_launch(jit::Buffer buffer);
@@ -217,6 +220,7 @@ class LaunchContext {
   const CUstream stream_;
   const Of of_;
   bool is_blocking_;
+  const struct CUgreenCtx_st* const green_;
   MaybeReason unusable_ = nullptr;
   ReportSlot report_;  // of the stream (templates/common/report.h), none if not asked for
   std::optional<ReportSlot> guard_report_, count_report_;  // that guarded launches report to in its place
@@ -245,6 +249,10 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> make_for_node(uint64_t context_id, CUstream stream);
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
+  // Takes out those of the stream, which may have been used while one context or another was current.
+  std::vector<std::shared_ptr<LaunchContext>> remove_stream(uint64_t stream_id);
+  // Takes out those of all streams of a green context.
+  std::vector<std::shared_ptr<LaunchContext>> remove_green(const struct CUgreenCtx_st* green);
   // Takes out those of a stream that ends while it is captured. Their memory stays allocated.
   void forget(CUstream stream);
   // Takes out all of a CUDA context that has ended, with which their memory went.
@@ -281,6 +289,8 @@ class LaunchContexts {
   };
 
   using Stream = std::pair<uint64_t, std::shared_ptr<LaunchContext>>;  // with its id
+  using Wanted = std::function<bool(uint64_t stream_id, const LaunchContext&)>;
+  std::vector<std::shared_ptr<LaunchContext>> remove_all(const Wanted& wanted);
   std::vector<Stream> streams_of(uint64_t context_id);
   std::shared_ptr<CudaContext> cuda_context(uint64_t context_id);   // the caller holds the mutex
   std::shared_ptr<CudaContext> known_context(uint64_t context_id);  // null if there is none

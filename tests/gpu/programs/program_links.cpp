@@ -27,6 +27,14 @@ void open_linker() {
   look_up(get, "cuLinkDestroy", linker.destroy);
 }
 
+// The first versions of the functions, which have their plain names; CuPy takes them.
+void open_first_linker() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  linker.create = reinterpret_cast<decltype(linker.create)>(dlsym(library, "cuLinkCreate"));
+  linker.add_data = reinterpret_cast<decltype(linker.add_data)>(dlsym(library, "cuLinkAddData"));
+  linker.add_file = reinterpret_cast<decltype(linker.add_file)>(dlsym(library, "cuLinkAddFile"));
+}
+
 // One link with a log, as programs have it.
 class Link {
  public:
@@ -121,6 +129,12 @@ int main(int, char** argv) {
     link.add_data(CU_JIT_INPUT_PTX, read_file(folder + "/driver_child.ptx"), "child");
     link.add_file(CU_JIT_INPUT_FATBINARY, folder + "/driver_parent.fatbin");
     test_link("two units", link);
+  }
+  open_first_linker();
+  {
+    Link link;
+    link.add_data(CU_JIT_INPUT_PTX, read_file(ptx), "module");
+    test_link("the linker's functions by their plain names", link);
   }
   return finish();
 }

@@ -57,8 +57,11 @@ int main(void) {
                                       "cuModuleLoadFatBinary",
                                       "cuModuleUnload",
                                       "cuModuleGetFunction",
+                                      "cuLinkCreate",
                                       "cuLinkCreate_v2",
+                                      "cuLinkAddData",
                                       "cuLinkAddData_v2",
+                                      "cuLinkAddFile",
                                       "cuLinkAddFile_v2",
                                       "cuLinkComplete",
                                       "cuLinkDestroy",
@@ -80,9 +83,13 @@ int main(void) {
                                       "cuLaunchKernel_ptsz",
                                       "cuLaunchKernelEx",
                                       "cuLaunchKernelEx_ptsz",
+                                      "cuCtxDestroy",
                                       "cuCtxDestroy_v2",
+                                      "cuDevicePrimaryCtxRelease",
                                       "cuDevicePrimaryCtxRelease_v2",
+                                      "cuDevicePrimaryCtxReset",
                                       "cuDevicePrimaryCtxReset_v2",
+                                      "cuGreenCtxDestroy",
                                       "cuStreamDestroy",
                                       "cuStreamDestroy_v2",
                                       "cuArray3DCreate_v2",
@@ -112,6 +119,10 @@ int main(void) {
   get_v2 get = (get_v2)dlsym(library, "cuGetProcAddress_v2");
   ask(get, "cuInit", 12000, 0);
   ask(get, "cuCtxDestroy", 12000, 0);
+  ask(get, "cuCtxDestroy", 3000, 0);
+  ask(get, "cuLinkCreate", 6000, 0);
+  ask(get, "cuLinkCreate", 12000, 0);
+  ask(get, "cuGreenCtxDestroy", 12040, 0);
   ask(get, "cuDevicePrimaryCtxReset", 12000, 0);
   ask(get, "cuDevicePrimaryCtxRelease", 12000, 0);
   ask(get, "cuGetExportTable", 12000, 0);
