@@ -20,7 +20,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOLS = os.path.join(ROOT, "tools")
 sys.path[:0] = [TOOLS, os.path.join(ROOT, "benchmarks")]
 
-from gpu_checks import beside, conformance, programs, promotion, sanitizer, start_up  # noqa: E402
+from gpu_checks import beside, clients, conformance, programs, promotion, sanitizer, start_up  # noqa: E402
 from harness import process, statistics_file  # noqa: E402
 
 # A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
@@ -361,6 +361,60 @@ shift 2
         self.assertEqual(code, 1)
         self.assertIn("WRONG: no launch was redirected", out)
         self.assertNotIn("times faster", out)
+
+
+# A program of another library; {preloaded} are its statements where the library is preloaded.
+CLIENT = """import os, sys
+children, text, code = 0, ["MILLISECONDS 1.5", "PASS p"], 0
+if "LD_PRELOAD" in os.environ:
+    children = 12
+    {preloaded}
+    with open(os.environ["KLAP_STATS"].replace("%p", "1"), "w") as file:
+        file.write('{{"children_aggregated": %d}}' % children)
+print("\\n".join(text))
+sys.exit(code)
+"""
+
+
+class ClientsTest(WithCommand):
+    """Programs of other libraries, made up."""
+
+    def run_section(self, preloaded, how=clients.TAKEN):
+        folder, results = os.path.join(self.where.build, "clients"), os.path.join(self.where.build, "results")
+        self.touch(os.path.join(folder, "one.py"))
+        with open(os.path.join(folder, "one.py"), "w", encoding="utf-8") as file:
+            file.write(CLIENT.format(preloaded=preloaded))
+        with mock.patch.object(clients, "FOLDER", folder), \
+                mock.patch.object(clients, "CLIENTS", [("One", "one way", how)]):
+            code, out = self.run_command("--only", "clients", "--out", results)
+        with open(os.path.join(results, "clients.md"), encoding="utf-8") as file:
+            return code, out, file.read()
+
+    def test_all_right(self):
+        code, out, page = self.run_section("pass")
+        self.assertEqual(code, 0, out)
+        self.assertIn("| One | `one way` | taken | right, 1.500 ms | right, 1.500 ms, 12 children |", page)
+
+    def test_a_wrong_result_is_found(self):
+        code, out, page = self.run_section("text, code = ['wrong: values', 'FAIL p'], 1")
+        self.assertEqual(code, 1, out)
+        self.assertIn("wrong: values | FAIL p".replace("|", "\\|"), page)
+
+    def test_a_library_that_does_nothing_is_found(self):
+        code, out, page = self.run_section("children = 0")
+        self.assertEqual(code, 1, out)
+        self.assertIn("nothing was aggregated", page)
+
+    def test_silence_about_machine_code_is_found(self):
+        silent, _, _ = self.run_section("children = 0", clients.MACHINE_CODE)
+        said, out, _ = self.run_section("children = 0; print('klap: warning: no PTX', file=sys.stderr)",
+                                        clients.MACHINE_CODE)
+        self.assertEqual((silent, said), (1, 0), out)
+
+    def test_a_missing_package_is_told(self):
+        code, out, page = self.run_section(f"text, code = ['not run: no cupy'], {clients.NOT_RUN}")
+        self.assertEqual(code, 0, out)
+        self.assertIn("not run: no cupy", page)
 
 
 class ConformanceTest(WithCommand):

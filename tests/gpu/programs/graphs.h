@@ -122,6 +122,8 @@ class Cells {
     gpu::wait(what);
     report.expect_equal(what, buffer_.to_host(), expected_);
   }
+  // For a thread that has waited for its own work.
+  [[nodiscard]] bool is_as_expected() const { return buffer_.to_host() == expected_; }
 
  private:
   gpu::Buffer<int> buffer_;
