@@ -8,7 +8,9 @@
 // a launch waits for older ones while the device makes progress, as it then does natively, too. Otherwise the
 // original runs. So a program that has up to 1,024 - kMost operations of its own in a queue is not blocked.
 //
-// An event in the stream marks every few operations. The driver is asked nothing before kMost is reached.
+// An event in the stream marks every few operations. The driver is asked nothing before kMost is reached, and
+// then about these events and the launch's own stream. It must not be asked about other streams: their
+// threads may begin to capture at any moment, and the question would end the capture.
 #pragma once
 
 #include <cuda.h>
@@ -25,13 +27,18 @@ namespace klap::runtime {
 class InFlight {
  public:
   static constexpr uint64_t kMost = 128;
-  // A stream has at most so many operations that no event marks.
+  // At about so many operations that no event marks, in all streams together, a launch marks those of its
+  // stream.
   static constexpr uint64_t kUnmarked = 32;
 
   [[nodiscard]] bool has_room(uint64_t operations) const {
     return operations <= kMost && total_.load(std::memory_order_relaxed) <= kMost - operations;
   }
   void add(uint64_t operations) { total_.fetch_add(operations, std::memory_order_relaxed); }
+  // A stream has so many operations without a mark, where it had so many before. True if there are too many.
+  bool set_unmarked(uint64_t before, uint64_t now) {
+    return unmarked_.fetch_add(now - before, std::memory_order_relaxed) + now - before >= kUnmarked;
+  }
   void complete(uint64_t operations);
   // Marks so many unmarked operations in `stream` by an event behind them. False if the driver has no event.
   // Throws only before there is anything in the stream.
@@ -56,6 +63,7 @@ class InFlight {
   static constexpr std::chrono::microseconds kLeastPatience = std::chrono::milliseconds(1);
 
   std::atomic<uint64_t> total_{0};
+  std::atomic<uint64_t> unmarked_{0};
   std::atomic<uint64_t> progress_{0};
   std::mutex mutex_;
   // Lists, so that a mark goes from one to the other without an allocation that could fail half-way.

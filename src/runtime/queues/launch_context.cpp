@@ -361,8 +361,8 @@ std::vector<Block> LaunchContext::take_blocks() {
 void LaunchContext::release_in_stream() {
   std::vector<Block> blocks = take_blocks();
   if (!blocks.empty()) context_->pool.retire(std::move(blocks), stream_);
-  if (unmarked_ != 0 && !is_idle() && context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
-  context_->in_flight.complete(std::exchange(unmarked_, 0));
+  if (unmarked_ != 0 && !is_idle() && context_->in_flight.mark(stream_, unmarked_)) set_unmarked(0);
+  complete_unmarked();
   if (last_use_) driver()->event_destroy(last_use_);
   last_use_ = nullptr;
 }
@@ -371,15 +371,17 @@ void LaunchContext::release_after_last_use() {
   std::vector<Block> blocks = take_blocks();
   if (!blocks.empty() && last_use_ && !unusable_) context_->pool.retire(std::move(blocks), last_use_);
   last_use_ = nullptr;
-  context_->in_flight.complete(std::exchange(unmarked_, 0));
+  complete_unmarked();
 }
 
-void LaunchContext::forget() { context_->in_flight.complete(std::exchange(unmarked_, 0)); }
+void LaunchContext::forget() { complete_unmarked(); }
 
 // Otherwise it is captured, or it is the default stream of another thread. Then an event that its thread has
 // recorded there is all that can be asked about.
 bool LaunchContext::is_callers(uint64_t stream_id) const {
-  if (capture_state(stream_) != Capture::None) return false;  // to ask for its id would end the capture
+  if (capture_state(stream_) != Capture::None) return false;
+  if (stream_ != CU_STREAM_PER_THREAD)
+    return true;  // to ask a captured stream for its id would end the capture
   unsigned long long own_id = 0;
   return driver()->stream_get_id(stream_, &own_id) == CUDA_SUCCESS && own_id == stream_id;
 }
@@ -393,7 +395,7 @@ bool LaunchContext::may_add(uint64_t operations) {
   InFlight& in_flight = context_->in_flight;
   if (operations == 0 || in_flight.has_room(operations)) return true;
   const auto has_room = [&] {
-    LaunchContexts::instance().settle(*this);
+    settle();
     return in_flight.has_room(operations);
   };
   // An idle stream has nothing in front of them that waits.
@@ -401,22 +403,27 @@ bool LaunchContext::may_add(uint64_t operations) {
   return has_room() || in_flight.wait_until(has_room);
 }
 
+bool LaunchContext::set_unmarked(uint64_t operations) {
+  return context_->in_flight.set_unmarked(std::exchange(unmarked_, operations), operations);
+}
+
+void LaunchContext::complete_unmarked() {
+  context_->in_flight.complete(unmarked_);
+  set_unmarked(0);
+}
+
 void LaunchContext::added(uint64_t operations) noexcept {
   if (operations == 0) return;
   context_->in_flight.add(operations);
-  unmarked_ += operations;
-  if (unmarked_ < InFlight::kUnmarked) return;
+  if (!set_unmarked(unmarked_ + operations)) return;
   try_or_report("cuLaunchKernel", "is marked later", [&] {
-    if (context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
+    if (context_->in_flight.mark(stream_, unmarked_)) set_unmarked(0);
   });
 }
 
-void LaunchContext::settle(uint64_t stream_id) {
-  if (unmarked_ == 0) return;
-  const RelaxedCapture relaxed;
-  const bool is_done =
-      is_callers(stream_id) ? is_idle() : last_use_ && driver()->event_query(last_use_) == CUDA_SUCCESS;
-  if (is_done) context_->in_flight.complete(std::exchange(unmarked_, 0));
+void LaunchContext::settle() {
+  if (unmarked_ != 0 && is_idle()) complete_unmarked();
+  context_->in_flight.settle();
 }
 
 void LaunchContext::give_back(uint64_t stream_id) {
@@ -489,15 +496,6 @@ std::vector<LaunchContexts::Stream> LaunchContexts::streams_of(uint64_t context_
     if (key.first == context_id) streams.emplace_back(key.second, context);
   }
   return streams;
-}
-
-void LaunchContexts::settle(LaunchContext& own) {
-  for (const auto& [stream_id, context] : streams_of(own.context().id)) {
-    std::unique_lock<std::mutex> lock;
-    if (context.get() != &own) lock = std::unique_lock(context->mutex, std::try_to_lock);
-    if (context.get() == &own || lock) context->settle(stream_id);
-  }
-  own.in_flight().settle();
 }
 
 std::shared_ptr<CudaContext> LaunchContexts::known_context(uint64_t context_id) {

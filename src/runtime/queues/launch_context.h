@@ -177,8 +177,6 @@ class LaunchContext {
   bool may_add(uint64_t operations);
   // Called when they are enqueued. Nothing is thrown, since the program's own launch must not follow.
   void added(uint64_t operations) noexcept;
-  // Finds out whether the work in the stream, which has that id, is done.
-  void settle(uint64_t stream_id);
 
   // Remembers that the work now in the stream uses the queues. Needed only for streams that end without a
   // call to cuStreamDestroy, which are the per-thread streams.
@@ -214,6 +212,11 @@ class LaunchContext {
   QueueMemory& begin_launch(jit::Buffer buffer);
   [[nodiscard]] bool is_callers(uint64_t stream_id) const;
   [[nodiscard]] bool is_idle() const;
+  // Finds out what is done of the work in this stream, which the caller launches into, and of marked work.
+  void settle();
+  bool set_unmarked(uint64_t operations);
+  // There is nothing in the stream, or nobody will ask.
+  void complete_unmarked();
   std::vector<Block> take_blocks();
 
   const std::shared_ptr<CudaContext> context_;
@@ -268,9 +271,6 @@ class LaunchContexts {
   // be short of pages for their queues, the queues move to ordinary memory. This waits for kernels that use
   // them.
   void before_allocation(uint64_t context_id, uint64_t bytes);
-  // Settles all streams of the CUDA context but those that another thread is launching into, and `own`, whose
-  // mutex the caller holds.
-  void settle(LaunchContext& own);
   // Remembers for good that parents were captured into a graph in this CUDA context. True the first time.
   bool note_graph(uint64_t context_id);
   [[nodiscard]] bool has_graphs(uint64_t context_id);

@@ -68,7 +68,8 @@ class Report {
 inline void check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
   std::printf("FAIL: %s: %s (CUDA error %d)\n", call, cudaGetErrorString(error), static_cast<int>(error));
-  std::exit(3);
+  std::fflush(stdout);
+  std::_Exit(3);  // other threads may go on
 }
 
 // Waits for the device and reports errors of the kernels before it.

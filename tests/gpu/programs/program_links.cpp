@@ -39,9 +39,7 @@ void open_first_linker() {
 class Link {
  public:
   Link() {
-    CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void* values[] = {log_, reinterpret_cast<void*>(sizeof log_)};
-    step(linker.create(2, names, values, &state_), "cuLinkCreate");
+    step(linker.create(2, names_, values_, &state_), "cuLinkCreate");
     add_file(CU_JIT_INPUT_LIBRARY, device_runtime());
   }
   ~Link() { end(); }
@@ -75,6 +73,9 @@ class Link {
   CUlinkState state_ = nullptr;
   size_t bytes_ = 0;
   char log_[2048] = "";
+  // The driver writes to the values, such as how long the log is, until the link ends.
+  CUjit_option names_[2] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values_[2] = {log_, reinterpret_cast<void*>(sizeof log_)};
 };
 
 // Loads the result in every way.

@@ -3,18 +3,24 @@
 // is reset. Each sequence of launches is compared with what it must leave. After each round a line says how
 // much memory process and device have in use while nothing runs, so that what grows can be seen.
 //
-//   soak [seconds] [seed] [graphs|streams]
+//   soak [seconds] [seed] [all|native]
 //
-// Natively, graphs of such launches go wrong (graphs.cu), so they can be left out.
+// Natively, graphs of such launches go wrong (graphs.cu), and the module, which nobody has linked, cannot be
+// loaded. So these can be left out.
+#include <cuda.h>
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "graphs.h"
 
@@ -57,15 +63,37 @@ const Job kJobs[] = {
      [](Cells& c, int n) { c.expect_passing(1 + n % 9); }},
 };
 
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The driver's own functions for modules.
+struct ModuleFunctions {
+  decltype(&cuModuleLoadData) load;
+  decltype(&cuModuleGetFunction) get;
+  decltype(&cuLaunchKernel) launch;
+  decltype(&cuModuleUnload) unload;
+
+  ModuleFunctions() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    load = reinterpret_cast<decltype(load)>(dlsym(library, "cuModuleLoadData"));
+    get = reinterpret_cast<decltype(get)>(dlsym(library, "cuModuleGetFunction"));
+    launch = reinterpret_cast<decltype(launch)>(dlsym(library, "cuLaunchKernel"));
+    unload = reinterpret_cast<decltype(unload)>(dlsym(library, "cuModuleUnload"));
+  }
+};
+
 // What all threads share.
 class Soak {
  public:
-  Soak(const char* program, bool graphs) : graphs_(graphs) {
-    const std::string path(program);
-    module_ = path.substr(0, path.rfind('/') + 1) + "driver_module.fatbin";
-  }
-  [[nodiscard]] bool graphs() const { return graphs_; }
-  [[nodiscard]] const std::string& module() const { return module_; }
+  Soak(const std::string& program, bool all)
+      : all_(all),
+        module_(read_file(program.substr(0, program.rfind('/') + 1) + "../gpu/driver_module.ptx")) {}
+  // False for what is right natively, too.
+  [[nodiscard]] bool all() const { return all_; }
+  [[nodiscard]] const char* module() const { return module_.c_str(); }
+  [[nodiscard]] const ModuleFunctions& functions() const { return functions_; }
   [[nodiscard]] long sequences() const { return sequences_; }
   [[nodiscard]] std::string why() {
     const std::lock_guard lock(mutex_);
@@ -80,8 +108,9 @@ class Soak {
   }
 
  private:
-  const bool graphs_;
-  std::string module_;
+  const bool all_;
+  const std::string module_;
+  const ModuleFunctions functions_;
   std::atomic<long> sequences_ = 0;
   std::mutex mutex_;
   std::string why_;
@@ -122,54 +151,69 @@ void run_graph(Random& random, Cells& cells, cudaStream_t stream) {
   gpu::check(cudaGraphDestroy(graph), "cudaGraphDestroy");
 }
 
-// Sequences in all streams of the thread at once.
-void run_streams(Soak& soak, Random& random, const std::vector<Stream>& streams, std::vector<Cells>& cells) {
-  for (size_t i = 0; i < streams.size(); ++i) {
-    if (soak.graphs() && random() % 4 == 0) {
-      run_graph(random, cells[i], streams[i]);
-      continue;
+// A host thread with what it launches into. It is made before the threads start, since allocations and waits
+// for the device are not allowed while another thread captures.
+class Worker {
+ public:
+  Worker(Soak& soak, uint32_t seed) : soak_(soak), random_(seed), streams_(kStreams), cells_(kStreams) {}
+
+  void work() {
+    const Clock::time_point begin = Clock::now();
+    while (seconds_since(begin) < kRoundSeconds && soak_.why().empty()) {
+      run_streams();
+      if (soak_.all() && random_() % 16 == 0) run_module();
     }
-    const std::vector<Step> steps = random_steps(random);
-    launch(steps, cells[i], streams[i]);
-    expect(steps, cells[i]);
   }
-  for (size_t i = 0; i < streams.size(); ++i) {
-    streams[i].synchronize();
-    soak.judge(cells[i].is_as_expected(), "launches of one stream");
-  }
-}
 
-void run_module(Soak& soak, const Stream& stream) {
-  cudaLibrary_t library = nullptr;
-  cudaKernel_t kernel = nullptr;
-  gpu::check(
-      cudaLibraryLoadFromFile(&library, soak.module().c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-      "cudaLibraryLoadFromFile");
-  gpu::check(cudaLibraryGetKernel(&kernel, library, "launch_all"), "cudaLibraryGetKernel");
-  const gpu::Buffer<int> cells(kParents * kCount);
-  gpu::check(cudaStreamSynchronize(cudaStreamLegacy), "clearing");
-  int* data = cells.data();
-  int count = kCount, parents = kParents;
-  void* arguments[] = {&data, &count, &parents};
-  gpu::check(cudaLaunchKernel(kernel, dim3(1), dim3(32), arguments, 0, stream),
-             "launching a module's kernel");
-  stream.synchronize();
-  std::vector<int> expected;
-  for (int i = 0; i < kParents * kCount; ++i) expected.push_back(i / kCount + kBias);
-  soak.judge(cells.to_host() == expected, "a module's kernel");
-  gpu::check(cudaLibraryUnload(library), "cudaLibraryUnload");
-}
-
-void work(Soak& soak, uint32_t seed) {
-  Random random(seed);
-  const std::vector<Stream> streams(kStreams);
-  std::vector<Cells> cells(kStreams);
-  const Clock::time_point begin = Clock::now();
-  while (seconds_since(begin) < kRoundSeconds) {
-    run_streams(soak, random, streams, cells);
-    if (random() % 16 == 0) run_module(soak, streams[0]);
+ private:
+  // Sequences in all of its streams at once.
+  void run_streams() {
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (soak_.all() && random_() % 4 == 0) {
+        run_graph(random_, cells_[i], streams_[i]);
+        continue;
+      }
+      const std::vector<Step> steps = random_steps(random_);
+      launch(steps, cells_[i], streams_[i]);
+      expect(steps, cells_[i]);
+    }
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      streams_[i].synchronize();
+      soak_.judge(cells_[i].is_as_expected(), "launches of one stream");
+    }
   }
-}
+
+  void run_module() {
+    const ModuleFunctions& functions = soak_.functions();
+    CUmodule module = nullptr;
+    CUfunction kernel = nullptr;
+    check(functions.load(&module, soak_.module()), "cuModuleLoadData");
+    check(functions.get(&kernel, module, "launch_all"), "cuModuleGetFunction");
+    gpu::check(cudaMemsetAsync(of_module_.data(), 0, of_module_.bytes(), streams_[0]), "clearing");
+    int* data = of_module_.data();
+    int count = kCount, parents = kParents;
+    void* arguments[] = {&data, &count, &parents};
+    const auto stream = static_cast<cudaStream_t>(streams_[0]);
+    check(functions.launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr), "cuLaunchKernel");
+    streams_[0].synchronize();
+    std::vector<int> expected;
+    for (int i = 0; i < kParents * kCount; ++i) expected.push_back(i / kCount + kBias);
+    soak_.judge(of_module_.to_host() == expected, "a module's kernel");
+    check(functions.unload(module), "cuModuleUnload");
+  }
+
+  static void check(CUresult result, const char* call) {
+    if (result == CUDA_SUCCESS) return;
+    std::printf("FAIL: %s: error %d\n", call, static_cast<int>(result));
+    std::exit(3);
+  }
+
+  Soak& soak_;
+  Random random_;
+  const std::vector<Stream> streams_;
+  std::vector<Cells> cells_;
+  const gpu::Buffer<int> of_module_{kParents * kCount};
+};
 
 long resident_kib() {
   malloc_trim(0);
@@ -189,8 +233,11 @@ void print_sample(Soak& soak, Clock::time_point begin) {
 void run_round(Soak& soak, Random& random) {
   // Without it native runs lose launches, since all streams' parents share the device.
   gpu::check(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 1 << 16), "cudaDeviceSetLimit");
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int i = 0; i < kHostThreads; ++i) workers.push_back(std::make_unique<Worker>(soak, random()));
+  gpu::wait("zeros");
   std::vector<std::thread> threads;
-  for (int i = 0; i < kHostThreads; ++i) threads.emplace_back(work, std::ref(soak), random());
+  for (const auto& worker : workers) threads.emplace_back([&worker] { worker->work(); });
   for (std::thread& thread : threads) thread.join();
   gpu::wait("a round");
 }
@@ -201,7 +248,7 @@ int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
   Random random(argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 1);
   gpu::Report report("soak");
-  Soak soak(argv[0], argc <= 3 || std::string(argv[3]) == "graphs");
+  Soak soak(argv[0], argc <= 3 || std::string(argv[3]) == "all");
   const Clock::time_point begin = Clock::now();
   for (int round = 0; seconds_since(begin) < seconds && soak.why().empty(); ++round) {
     run_round(soak, random);

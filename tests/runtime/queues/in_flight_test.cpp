@@ -1,6 +1,8 @@
 // Launches behind work that waits for the host: the driver's queue must have room for as many as natively.
 #include "runtime/queues/in_flight.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <new>
@@ -96,6 +98,21 @@ TEST_F(InFlightTest, NothingIsAskedBeforeThereAreMany) {
   launch_many(100, parent_);
   EXPECT_TRUE(calls("cuStreamQuery").empty());
   EXPECT_GE(100u / InFlight::kUnmarked, calls("cuEventRecord").size());
+}
+
+// The thread of another stream may begin to capture it at any moment. To ask about it would end the capture.
+TEST_F(InFlightTest, OtherStreamsAreNotAskedAbout) {
+  std::vector<CUstream> streams(300);
+  for (CUstream& stream : streams) stream = new_stream();
+  for (int i = 0; i < 3; ++i) {
+    for (const CUstream stream : streams) {
+      forget_calls();
+      ASSERT_EQ(CUDA_SUCCESS, launch(parent_, stream));
+      for (const Call& asked : calls("cuStreamQuery"))
+        ASSERT_EQ(fmt::format("{}", fmt::ptr(stream)), asked["stream"]);
+    }
+  }
+  EXPECT_EQ(900, redirected_);
 }
 
 TEST_F(InFlightTest, WaitsForADeviceThatIsOnlyBehind) {

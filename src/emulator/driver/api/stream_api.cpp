@@ -85,6 +85,15 @@ KLAP_DRIVER_API cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCt
   return cuStreamGetCtx(stream, context);
 }
 
+// There are no green contexts.
+KLAP_DRIVER_API cuStreamGetGreenCtx(CUstream stream, CUgreenCtx* green) {
+  return call("cuStreamGetGreenCtx", [&](Process& process) {
+    require(green != nullptr);
+    resolve(process, stream);
+    *green = nullptr;
+  });
+}
+
 KLAP_DRIVER_API cuStreamGetDevice(CUstream stream, CUdevice* device) {
   return call("cuStreamGetDevice", [&](Process& process) {
     require(device != nullptr);
