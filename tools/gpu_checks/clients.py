@@ -73,11 +73,17 @@ def run(where, command, how, loading, preloaded, folder=None):
     if outcome.code == NOT_RUN:
         return record | {"not_run": outcome.out.strip().splitlines()[-1]}
     if outcome.code != 0 or not re.search(r"^PASS ", outcome.out, re.MULTILINE):
-        record["wrong"] = f"{outcome.describe()}: {' | '.join((outcome.out + outcome.err).strip().splitlines()[-3:])}"
+        record["wrong"] = f"{outcome.describe()}: {' | '.join(last_words(outcome))}"
     if preloaded:
         record["children_aggregated"] = children_of(folder)
         record["wrong"] = record["wrong"] or unexpected(how, record)
     return record
+
+
+def last_words(outcome):
+    """What the program said was wrong, or else the end of its error."""
+    said = [line for line in outcome.out.splitlines() if line.startswith(("wrong:", "FAIL"))]
+    return said or outcome.err.strip().splitlines()[-3:]
 
 
 def klap_lines(text):
