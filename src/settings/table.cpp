@@ -311,6 +311,16 @@ constexpr std::array kTable{
         "them, which takes a microsecond or two of a parent's launch."},
     Setting{
         Kind::Developer,
+        "KLAP_NVTX",
+        "",
+        {},
+        SettingType::Boolean,
+        {},
+        "0",
+        "1 makes a range for profilers (NVTX) of the host's part of each rewritten launch, with the parent's "
+        "name and how its launches are replaced."},
+    Setting{
+        Kind::Developer,
         "KLAP_COUNTERS",
         "",
         {},

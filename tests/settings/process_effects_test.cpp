@@ -170,6 +170,15 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(times["parents"]["_Z6parentPii"], 1.5) << "what the fake driver says of any two events";
     EXPECT_EQ(times["consumers"]["_Z6parentPii"], 1.5);
   }
+  void nvtx() {
+    const std::string profiler = "NVTX_INJECTION64_PATH=" KLAP_FAKE_NVTX;
+    EXPECT_THAT(run({profiler}).err, Not(HasSubstr("nvtx:"))) << "nobody asks for it";
+    EXPECT_THAT(run({"KLAP_NVTX=1", "KLAP_GUARD=off", profiler}).err,
+                HasSubstr("nvtx: klap_jit: begin parent(int*, int): aggregation at grid by the host\n"
+                          "nvtx: klap_jit: end\n"));
+    EXPECT_EQ(run({"KLAP_NVTX=1"}).stats["launches"]["redirected"]["_Z6parentPii"], 1)
+        << "without a profiler";
+  }
   void sizes() {
     EXPECT_EQ(run().stats["child_sizes"], nullptr);
     const nlohmann::json sizes = run({"KLAP_SIZES=1"}).stats["child_sizes"];
@@ -199,6 +208,7 @@ const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
       {"KLAP_COUNTERS", &ProcessEffects::counters},
       {"KLAP_TIMING", &ProcessEffects::timing},
       {"KLAP_SIZES", &ProcessEffects::sizes},
+      {"KLAP_NVTX", &ProcessEffects::nvtx},
       {"KLAP_GUARD", &ProcessEffects::guard},
       {"KLAP_TUNE", &ProcessEffects::tune},
   };

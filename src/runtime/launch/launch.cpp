@@ -18,6 +18,7 @@
 #include "runtime/launch/guarded_launch.h"
 #include "runtime/launch/kernel_timer.h"
 #include "runtime/launch/launch_params.h"
+#include "runtime/launch/launch_range.h"
 #include "runtime/launch/promoted_launch.h"
 #include "runtime/launch/queue_room.h"
 #include "runtime/launch/slices.h"
@@ -207,6 +208,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   else
     alone.emplace(launch.stream);
   Launch part = launch;
+  const LaunchRange range(parent);
   CountedLaunch counted(parent.name());
   for (uint64_t i = 0; i < slices.count(); ++i) {
     const GridSlices::Slice slice = slices.at(i);

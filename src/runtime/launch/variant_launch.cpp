@@ -8,6 +8,7 @@
 #include "runtime/counters/counted_launch.h"
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
+#include "runtime/launch/launch_range.h"
 #include "runtime/launch/stream_turns.h"
 
 namespace klap::runtime {
@@ -44,6 +45,7 @@ Outcome leave_refused(ParentKernel& parent, CUresult result) {
 Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
                      void** extra) {
   const Operation operation(launch.stream);
+  const LaunchRange range(parent);
   CountedLaunch counted(parent.name());
   TimedLaunch timed(parent.name(), launch.stream);
   const CUresult result = launch_variant(launch, function, params, extra);

@@ -117,6 +117,8 @@ class ParentKernel {
   [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
   // Remembers places of its launches that were found to lie apart, and which places these are.
   PointersFoundApart& pointers_apart() { return pointers_apart_; }
+  // What profilers are told about its launches (launch/launch_range.h); empty if nothing.
+  [[nodiscard]] const std::string& range_name() const { return range_name_; }
   [[nodiscard]] std::span<const Place> places_apart() const { return places_apart_; }
   // Decides whether the original runs because it is faster; null if that may not be tried.
   [[nodiscard]] LaunchGuard* guard() { return guard_.get(); }
@@ -192,6 +194,7 @@ class ParentKernel {
   const std::shared_ptr<ParentKernel> otherwise_;
   const uint64_t pool_bytes_;
   const uint64_t chain_;
+  const std::string range_name_;
   const std::vector<Place> places_apart_;
   std::atomic<uint64_t>& redirections_;
   mutable std::mutex mutex_;

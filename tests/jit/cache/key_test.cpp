@@ -87,6 +87,7 @@ bool changes_no_code(const Setting& setting) {
                                                    "KLAP_COUNT_CHILDREN",
                                                    "KLAP_TIMING",
                                                    "KLAP_SIZES",
+                                                   "KLAP_NVTX",
                                                    "KLAP_COUNTERS",
                                                    "KLAP_CACHE_DIR",
                                                    "KLAP_CACHE_MAX_SIZE",
