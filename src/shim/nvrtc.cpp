@@ -11,6 +11,8 @@
 
 #include "runtime/load/link_calls.h"
 #include "runtime/process.h"
+#include "shim/callers.h"
+#include "shim/hooks.h"
 #include "shim/libcuda.h"
 #include "support/boundary.h"
 
@@ -27,9 +29,7 @@ struct Compiler {
 std::array<Compiler, 4> compilers;
 
 // NVRTC keeps the PTX of a program that it compiled to machine code. Without its NUL.
-std::string ptx_of(const Compiler& compiler, nvrtcProgram program) {
-  const auto get_size = compiler.get_ptx_size.load(std::memory_order_acquire);
-  const auto get = compiler.get_ptx.load(std::memory_order_acquire);
+std::string ptx_of(decltype(&nvrtcGetPTXSize) get_size, decltype(&nvrtcGetPTX) get, nvrtcProgram program) {
   size_t size = 0;
   if (get_size == nullptr || get == nullptr || get_size(program, &size) != NVRTC_SUCCESS) return "";
   std::string ptx(size, '\0');
@@ -38,13 +38,27 @@ std::string ptx_of(const Compiler& compiler, nvrtcProgram program) {
   return ptx;
 }
 
+// `ptx` asks for the PTX of the same program.
+template <class Ptx>
+void note(const void* cubin, const Ptx& ptx) {
+  if (is_inside() || !runtime::active()) return;
+  contain("nvrtcGetCUBIN", "runs unchanged", [&] { runtime::code_compiled(cubin, ptx); });
+}
+
+template <class Type>
+Type* function_of(const void* caller, const char* symbol) {
+  return reinterpret_cast<Type*>(function_for(caller, symbol));
+}
+
 template <size_t kCompiler>
 nvrtcResult get_cubin(nvrtcProgram program, char* cubin) {
   const Compiler& compiler = compilers[kCompiler];
   const nvrtcResult result = compiler.get_cubin.load(std::memory_order_acquire)(program, cubin);
-  if (result == NVRTC_SUCCESS && !is_inside() && runtime::active()) {
-    contain("nvrtcGetCUBIN", "runs unchanged",
-            [&] { runtime::code_compiled(cubin, [&] { return ptx_of(compiler, program); }); });
+  if (result == NVRTC_SUCCESS) {
+    note(cubin, [&] {
+      return ptx_of(compiler.get_ptx_size.load(std::memory_order_acquire),
+                    compiler.get_ptx.load(std::memory_order_acquire), program);
+    });
   }
   return result;
 }
@@ -61,11 +75,27 @@ void find(void* library, const char* symbol, std::atomic<Function>& function) {
 
 }  // namespace
 
+// For programs that are linked against NVRTC.
+extern "C" KLAP_EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
+  const void* const caller = __builtin_return_address(0);
+  const auto get = function_of<decltype(nvrtcGetCUBIN)>(caller, "nvrtcGetCUBIN");
+  if (get == nullptr) return NVRTC_ERROR_INTERNAL_ERROR;
+  const nvrtcResult result = get(program, cubin);
+  if (result == NVRTC_SUCCESS) {
+    note(cubin, [&] {
+      return ptx_of(function_of<decltype(nvrtcGetPTXSize)>(caller, "nvrtcGetPTXSize"),
+                    function_of<decltype(nvrtcGetPTX)>(caller, "nvrtcGetPTX"), program);
+    });
+  }
+  return result;
+}
+
 void* look_up_nvrtc(void* handle, const char* symbol) {
   if (std::strcmp(symbol, "nvrtcGetCUBIN") != 0 || !runtime::active()) return nullptr;
   void* const found = next_dlsym()(handle, symbol);
   Dl_info info{};
-  if (found == nullptr || dladdr(found, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  if (found == nullptr || found == reinterpret_cast<void*>(&nvrtcGetCUBIN)) return nullptr;
+  if (dladdr(found, &info) == 0 || info.dli_fname == nullptr) return nullptr;
   // The handle is never closed, which keeps the functions in place.
   void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;

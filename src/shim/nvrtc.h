@@ -1,5 +1,5 @@
-// NVRTC, as far as the code that it compiles is linked (runtime/load/link_calls.h). Only programs that open
-// it and ask dlsym are seen, as Python's packages do.
+// NVRTC, as far as the code that it compiles is linked (runtime/load/link_calls.h). A program is linked
+// against it, and calls the exported hook; or it opens it and asks dlsym, as Python's packages do.
 #pragma once
 
 namespace klap::shim {

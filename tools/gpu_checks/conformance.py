@@ -28,6 +28,7 @@ PATHS = [
     ("`cuModuleLoad...`, `cuLibraryLoad...`", "driver_load"),
     ("`cuLinkCreate...`", "program_links"),
     ("nvJitLink", "program_nvjitlink"),
+    ("nvJitLink, NVRTC linked in, too", "program_nvrtc"),
 ]
 
 

@@ -55,9 +55,15 @@ Linker linked() {
           nvJitLinkGetLinkedCubin};
 }
 
-// The module's source, compiled to relocatable machine code by an NVRTC that is opened, as Python's packages
-// do.
+// The module's source, compiled to relocatable machine code by an NVRTC that the program is linked against,
+// or that it opens, as Python's packages do.
 std::string compiled(const std::string& source) {
+#ifdef LINKED_NVRTC
+  const auto create = nvrtcCreateProgram;
+  const auto compile = nvrtcCompileProgram;
+  const auto get_size = nvrtcGetCUBINSize;
+  const auto get = nvrtcGetCUBIN;
+#else
   void* const library = dlopen("libnvrtc.so.13", RTLD_NOW);
   if (library == nullptr) give_up(dlerror());
   decltype(&nvrtcCreateProgram) create = nullptr;
@@ -68,6 +74,7 @@ std::string compiled(const std::string& source) {
   look_up_plain(library, "nvrtcCompileProgram", compile);
   look_up_plain(library, "nvrtcGetCUBINSize", get_size);
   look_up_plain(library, "nvrtcGetCUBIN", get);
+#endif
   const char* options[] = {KLAP_ARCH_OPTION, "-rdc=true"};
   nvrtcProgram program = nullptr;
   size_t bytes = 0;
