@@ -102,7 +102,7 @@ def unexpected(how, record):
 
 
 def check_all(where, selected, jobs, say):
-    """All clients in all columns, `jobs` processes at a time."""
+    """All clients in all columns, `jobs` processes at a time; those whose times are compared run alone."""
     columns = [(loading, preloaded) for loading in LOADING for preloaded in (False, True)]
     chosen = [client for client in CLIENTS if not selected or client[1].split()[0] in selected]
     records = {command: {} for _, command, _ in chosen}
@@ -111,8 +111,12 @@ def check_all(where, selected, jobs, say):
         _, command, how = client
         records[command][column] = run(where, command, how, *column)
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda pair: one(*pair), [(client, column) for client in chosen for column in columns]))
+    def all_of(clients, jobs):
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(lambda pair: one(*pair), [(client, column) for client in clients for column in columns]))
+
+    all_of([client for client in chosen if client[2] == TAKEN], 1)
+    all_of([client for client in chosen if client[2] != TAKEN], jobs)
     found = []
     for title, command, how in chosen:
         runs = [records[command][column] for column in columns]
