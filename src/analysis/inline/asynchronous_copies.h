@@ -24,8 +24,8 @@ struct AsynchronousCopy {
   std::string copied;
 };
 
-// Finds the copies of the kernels in `launched` that the module defines, and of the functions that these call.
-// A function that also has copies of another kind keeps all of its copies.
+// Finds the copies of the kernels in `launched` that the module defines, and of the functions that these
+// call. A function that also has copies of another kind keeps all of its copies.
 std::vector<AsynchronousCopy> find_asynchronous_copies(const ptx::Module& module,
                                                        const KernelNames& launched);
 
