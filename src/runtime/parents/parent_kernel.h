@@ -117,7 +117,7 @@ class ParentKernel {
   [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
   // Remembers places of its launches that were found to lie apart, and which places these are.
   PointersFoundApart& pointers_apart() { return pointers_apart_; }
-  // What profilers are told about its launches (launch/launch_range.h); empty if nothing.
+  // The name of its launches for profilers (launch/launch_range.h); empty if they are told nothing.
   [[nodiscard]] const std::string& range_name() const { return range_name_; }
   [[nodiscard]] std::span<const Place> places_apart() const { return places_apart_; }
   // Decides whether the original runs because it is faster; null if that may not be tried.
