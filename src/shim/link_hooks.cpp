@@ -8,48 +8,69 @@ using runtime::Driver;
 using shim::after;
 using shim::before;
 
+namespace {
+
+using runtime::JitOptions;
+
+auto created(const CUlinkState* link, const JitOptions& options) {
+  return [=] { runtime::link_created(*link, options); };
+}
+
+auto data_added(CUlinkState link, CUjitInputType type, const void* data, size_t bytes, const char* name,
+                const JitOptions& options) {
+  return [=] { runtime::link_data_added(link, type, data, bytes, name, options); };
+}
+
+auto file_added(CUlinkState link, CUjitInputType type, const char* path, const JitOptions& options) {
+  return [=] { runtime::link_file_added(link, type, path, options); };
+}
+
+}  // namespace
+
 extern "C" {
 
 // The first versions differ from the second ones in nothing that a caller sees. Programs that look functions
 // up by their plain names get them.
 KLAP_EXPORT CUresult CUDAAPI cuLinkCreate(unsigned count, CUjit_option* options, void** values,
                                           CUlinkState* link) {
-  const auto create = [&] { runtime::link_created(*link, {options, values, count}); };
-  return after<&Driver::link_create_v1>("cuLinkCreate", create, count, options, values, link);
+  return after<&Driver::link_create_v1>("cuLinkCreate", created(link, {options, values, count}), count,
+                                        options, values, link);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuLinkCreate_v2(unsigned count, CUjit_option* options, void** values,
+                                             CUlinkState* link) {
+  return after<&Driver::link_create>("cuLinkCreate_v2", created(link, {options, values, count}), count,
+                                     options, values, link);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddData(CUlinkState link, CUjitInputType type, void* data, size_t bytes,
                                            const char* name, unsigned count, CUjit_option* options,
                                            void** values) {
-  const auto add = [&] { runtime::link_data_added(link, type, data, bytes, name, {options, values, count}); };
-  return after<&Driver::link_add_data_v1>("cuLinkAddData", add, link, type, data, bytes, name, count, options,
-                                          values);
-}
-
-KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile(CUlinkState link, CUjitInputType type, const char* path,
-                                           unsigned count, CUjit_option* options, void** values) {
-  const auto add = [&] { runtime::link_file_added(link, type, path, {options, values, count}); };
-  return after<&Driver::link_add_file_v1>("cuLinkAddFile", add, link, type, path, count, options, values);
-}
-
-KLAP_EXPORT CUresult CUDAAPI cuLinkCreate_v2(unsigned count, CUjit_option* options, void** values,
-                                             CUlinkState* link) {
-  const auto create = [&] { runtime::link_created(*link, {options, values, count}); };
-  return after<&Driver::link_create>("cuLinkCreate_v2", create, count, options, values, link);
+  return after<&Driver::link_add_data_v1>("cuLinkAddData",
+                                          data_added(link, type, data, bytes, name, {options, values, count}),
+                                          link, type, data, bytes, name, count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void* data, size_t bytes,
                                               const char* name, unsigned count, CUjit_option* options,
                                               void** values) {
-  const auto add = [&] { runtime::link_data_added(link, type, data, bytes, name, {options, values, count}); };
-  return after<&Driver::link_add_data>("cuLinkAddData_v2", add, link, type, data, bytes, name, count, options,
-                                       values);
+  return after<&Driver::link_add_data>("cuLinkAddData_v2",
+                                       data_added(link, type, data, bytes, name, {options, values, count}),
+                                       link, type, data, bytes, name, count, options, values);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile(CUlinkState link, CUjitInputType type, const char* path,
+                                           unsigned count, CUjit_option* options, void** values) {
+  return after<&Driver::link_add_file_v1>("cuLinkAddFile",
+                                          file_added(link, type, path, {options, values, count}), link, type,
+                                          path, count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char* path,
                                               unsigned count, CUjit_option* options, void** values) {
-  const auto add = [&] { runtime::link_file_added(link, type, path, {options, values, count}); };
-  return after<&Driver::link_add_file>("cuLinkAddFile_v2", add, link, type, path, count, options, values);
+  return after<&Driver::link_add_file>("cuLinkAddFile_v2",
+                                       file_added(link, type, path, {options, values, count}), link, type,
+                                       path, count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkComplete(CUlinkState link, void** image, size_t* bytes) {
