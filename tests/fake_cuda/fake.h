@@ -95,6 +95,7 @@ struct CUctx_st {
   struct fake_object object;
   unsigned long long id;
   CUdevice device;
+  int is_green;
 };
 
 struct CUstream_st {

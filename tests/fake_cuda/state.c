@@ -170,12 +170,6 @@ EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
 
 EXPORT CUresult cuCtxDestroy(CUcontext context) { return cuCtxDestroy_v2(context); }
 
-/* This driver makes none. */
-EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
-  (void)context;
-  return CUDA_ERROR_INVALID_HANDLE;
-}
-
 EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
   current = context;
   return CUDA_SUCCESS;
@@ -285,6 +279,45 @@ EXPORT CUresult cuStreamGetId_ptsz(CUstream stream, unsigned long long* id) {
 EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   if (ends_capture(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   LOCKED(*context = fake_is_special(stream) ? fake_current() : stream->context);
+  return CUDA_SUCCESS;
+}
+
+/* ---- green contexts: contexts that are parts of the primary one ---- */
+
+EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* green, CUdevResourceDesc part, CUdevice device, unsigned flags) {
+  (void)part, (void)flags;
+  CUcontext made = NULL;
+  LOCKED(made = new_context(device));
+  made->is_green = 1;
+  *green = (CUgreenCtx)made;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green) {
+  fake_log("cuGreenCtxDestroy context=%p", (void*)green);
+  LOCKED(drop_context((CUcontext)green));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  *context = (CUcontext)green;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx green, unsigned flags, int priority) {
+  (void)priority;
+  CUresult result = cuStreamCreate(stream, flags);
+  if (result == CUDA_SUCCESS) (*stream)->context = (CUcontext)green;
+  return result;
+}
+
+EXPORT CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx* green) {
+  *green = stream->context->is_green ? (CUgreenCtx)stream->context : NULL;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
+  *device = stream->context->device;
   return CUDA_SUCCESS;
 }
 

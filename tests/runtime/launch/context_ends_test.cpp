@@ -72,6 +72,71 @@ TEST_F(ContextEndsTest, ModulesOfItGo) {
   EXPECT_TRUE(Registry::instance().find(parent_)) << "a library's kernels are good in every context";
 }
 
+// The device's primary context, current, with a green context that is a part of it.
+class GreenContextTest : public ContextEndsTest {
+ protected:
+  GreenContextTest() {
+    EXPECT_EQ(CUDA_SUCCESS,
+              fake<PFN_cuDevicePrimaryCtxRetain_v7000>("cuDevicePrimaryCtxRetain")(&primary_, 0));
+    make_current(primary_);
+    EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate")(
+                                &green_, nullptr, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    EXPECT_EQ(CUDA_SUCCESS,
+              fake<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate")(&stream_, green_, 0, 0));
+  }
+  ~GreenContextTest() override { fake<PFN_cuDevicePrimaryCtxReset_v11000>("cuDevicePrimaryCtxReset_v2")(0); }
+  static void make_current(CUcontext context) { fake<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent")(context); }
+  void make_green_current() {
+    CUcontext context = nullptr;
+    ASSERT_EQ(CUDA_SUCCESS, driver()->ctx_from_green_ctx(&context, green_));
+    make_current(context);
+  }
+  void launch_there() {
+    Launch launch = launch_of(parent_);
+    launch.stream = stream_;
+    expect_redirected(launch);
+  }
+
+  CUcontext primary_ = nullptr;
+  CUgreenCtx green_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(GreenContextTest, ItsStreamsAreServedWhicheverIsCurrent) {
+  launch_there();
+  make_green_current();
+  launch_there();
+  EXPECT_EQ(2u, LaunchContexts::instance().size());
+}
+
+// Nothing may be asked about a stream that is gone, whichever context was current in its launches.
+TEST_F(GreenContextTest, AStreamThatEndsIsForgottenForBoth) {
+  launch_there();
+  make_green_current();
+  launch_there();
+  make_current(primary_);
+  stream_about_to_end(stream_);
+  EXPECT_TRUE(LaunchContexts::instance().empty());
+}
+
+TEST_F(GreenContextTest, ItsStreamsAreForgottenWhenItEnds) {
+  launch_there();
+  expect_redirected(launch_of(parent_));
+  EXPECT_EQ(2u, LaunchContexts::instance().size());
+  const auto id = green_context_about_to_end(green_);
+  ASSERT_TRUE(id);
+  EXPECT_EQ(CUDA_SUCCESS, driver()->green_ctx_destroy(green_));
+  context_ended(*id);
+  EXPECT_EQ(1u, LaunchContexts::instance().size()) << "the primary context's own stream";
+}
+
+TEST_F(GreenContextTest, OnesOfOtherContextsAreNoPartOfIt) {
+  new_context();
+  Launch launch = launch_of(parent_);
+  launch.stream = stream_;
+  EXPECT_EQ(std::nullopt, redirect_launch(launch)) << "the current context is not the primary one";
+}
+
 TEST_F(ContextEndsTest, APrimaryContextIsAskedForOnlyWhereItIsActive) {
   EXPECT_EQ(std::nullopt, id_of_primary_context(0));
   EXPECT_TRUE(calls("cuDevicePrimaryCtxRetain").empty());
