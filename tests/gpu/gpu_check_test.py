@@ -20,7 +20,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOLS = os.path.join(ROOT, "tools")
 sys.path[:0] = [TOOLS, os.path.join(ROOT, "benchmarks")]
 
-from gpu_checks import beside, clients, conformance, programs, promotion, sanitizer, start_up  # noqa: E402
+from gpu_checks import beside, clients, conformance, programs, promotion, sanitizer, soak, start_up  # noqa: E402
 from harness import process, statistics_file  # noqa: E402
 
 # A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
@@ -415,6 +415,43 @@ class ClientsTest(WithCommand):
         code, out, page = self.run_section(f"text, code = ['not run: no cupy'], {clients.NOT_RUN}")
         self.assertEqual(code, 0, out)
         self.assertIn("not run: no cupy", page)
+
+
+def samples(process_kib):
+    """Shell commands that print what the soak program does, a round every ten seconds, with this growth a round."""
+    return "\n".join(f"echo SAMPLE {10 * n}.0 {100 * n} {200000 + process_kib * n} 8000000" for n in range(1, 19))
+
+
+class SoakTest(WithCommand):
+    """The soak program, made up."""
+
+    def run_section(self, natively, preloaded):
+        self.program("gpu", "soak", natively, f"{preloaded}; {write_stats(STATS)}")
+        results = os.path.join(self.where.build, "results")
+        code, out = self.run_command("--only", "soak", "--seconds", "5", "--out", results)
+        with open(os.path.join(results, "soak.json"), encoding="utf-8") as file:
+            return code, out, json.load(file)
+
+    def test_all_right(self):
+        native, preloaded = samples(50), samples(100)
+        code, out, found = self.run_section(f"{native}\necho PASS soak", f"{preloaded}\necho PASS soak")
+        self.assertEqual(code, 0, out)
+        self.assertEqual([part["growth"]["process"] for part in found["parts"]], [50, 100, 100, 100])
+        self.assertRegex(out, r"native +1800 +196 +50 +7812 +0")
+
+    def test_memory_that_grows_is_found(self):
+        code, out, _ = self.run_section(f"{samples(50)}\necho PASS soak", f"{samples(200)}\necho PASS soak")
+        self.assertEqual(code, 1)
+        self.assertIn("the process has 200 KiB more after each round, natively 50", out)
+
+    def test_a_wrong_result_is_found(self):
+        code, out, _ = self.run_section("echo PASS soak", "echo FAIL soak: launches of one stream; exit 1")
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL soak: launches of one stream", out)
+
+    def test_too_few_samples_say_nothing_of_growth(self):
+        code, out, _ = self.run_section("echo SAMPLE 70 1 1 1\necho PASS soak", "echo SAMPLE 70 1 9999999 1\necho PASS soak")
+        self.assertEqual(code, 0, out)
 
 
 class ConformanceTest(WithCommand):
