@@ -119,7 +119,7 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_DEVICE_RUNTIME")) config.device_runtime = *parse_boolean(*value);
   if (const auto value = read("KLAP_COUNT_CHILDREN")) config.counts_children = *parse_boolean(*value);
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
-  if (const auto value = read("KLAP_NVTX")) config.nvtx = *parse_boolean(*value);
+  if (const auto value = read("KLAP_PROFILER_RANGES")) config.profiler_ranges = *parse_boolean(*value);
   if (const auto value = read("KLAP_SIZES"); value && *parse_boolean(*value))
     config.sizes = has_statistics("KLAP_SIZES");
   if (const auto value = read("KLAP_GUARD")) config.guard = *parse_guard(*value);

@@ -69,7 +69,7 @@ struct Config {
   bool counts_children = true;        // KLAP_COUNT_CHILDREN
   bool timing = false;                // KLAP_TIMING
   bool sizes = false;                 // KLAP_SIZES
-  bool nvtx = false;                  // KLAP_NVTX
+  bool profiler_ranges = false;       // KLAP_PROFILER_RANGES
   std::vector<std::string> counters;  // KLAP_COUNTERS
   GuardMode guard = GuardMode::On;    // KLAP_GUARD
   TuneMode tune = TuneMode::On;       // KLAP_TUNE

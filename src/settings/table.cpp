@@ -311,7 +311,7 @@ constexpr std::array kTable{
         "them, which takes a microsecond or two of a parent's launch."},
     Setting{
         Kind::Developer,
-        "KLAP_NVTX",
+        "KLAP_PROFILER_RANGES",
         "",
         {},
         SettingType::Boolean,

@@ -173,10 +173,10 @@ class ProcessEffects : public Effects {
   void nvtx() {
     const std::string profiler = "NVTX_INJECTION64_PATH=" KLAP_FAKE_NVTX;
     EXPECT_THAT(run({profiler}).err, Not(HasSubstr("nvtx:"))) << "nobody asks for it";
-    EXPECT_THAT(run({"KLAP_NVTX=1", "KLAP_GUARD=off", profiler}).err,
+    EXPECT_THAT(run({"KLAP_PROFILER_RANGES=1", "KLAP_GUARD=off", profiler}).err,
                 HasSubstr("nvtx: klap_jit: begin parent(int*, int): aggregation at grid by the host\n"
                           "nvtx: klap_jit: end\n"));
-    EXPECT_EQ(run({"KLAP_NVTX=1"}).stats["launches"]["redirected"]["_Z6parentPii"], 1)
+    EXPECT_EQ(run({"KLAP_PROFILER_RANGES=1"}).stats["launches"]["redirected"]["_Z6parentPii"], 1)
         << "without a profiler";
   }
   void sizes() {
@@ -208,7 +208,7 @@ const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
       {"KLAP_COUNTERS", &ProcessEffects::counters},
       {"KLAP_TIMING", &ProcessEffects::timing},
       {"KLAP_SIZES", &ProcessEffects::sizes},
-      {"KLAP_NVTX", &ProcessEffects::nvtx},
+      {"KLAP_PROFILER_RANGES", &ProcessEffects::nvtx},
       {"KLAP_GUARD", &ProcessEffects::guard},
       {"KLAP_TUNE", &ProcessEffects::tune},
   };

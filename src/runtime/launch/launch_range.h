@@ -1,4 +1,4 @@
-// Ranges for profilers that know NVTX, such as Nsight Systems, when KLAP_NVTX is 1.
+// Ranges for profilers that know NVTX, such as Nsight Systems, when KLAP_PROFILER_RANGES is 1.
 //
 // A profiler shows the kernels that run in place of a parent's launches, and which parent they belong to is
 // hard to see among many. So the host's part of each rewritten launch is a range of the domain klap_jit, with

@@ -186,7 +186,9 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
       pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
                                                               : kDefaultPoolBytes),
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
-      range_name_(config().nvtx ? fmt::format("{}: {}", demangle(variant.parent), engine_of(variant)) : ""),
+      range_name_(config().profiler_ranges
+                      ? fmt::format("{}: {}", demangle(variant.parent), engine_of(variant))
+                      : ""),
       places_apart_(places_of(variant)),
       redirections_(variant.is_fused() ? Stats::instance().fused_launches(variant.parent)
                                        : Stats::instance().redirections(variant.parent)),

@@ -74,12 +74,16 @@ std::array<std::string, 2> two_values(const Setting& setting) {
 // Settings that leave the code as it is: how much memory queues have, and where things are written to. One
 // that is new counts as changing code until it is entered here.
 bool changes_no_code(const Setting& setting) {
-  static const std::set<std::string_view> names = {
-      "pool_bytes",          "total_bytes",        "concurrency",         "pool",
-      "KLAP_CONFIG",         "KLAP_LOG",           "KLAP_LOG_FILE",       "KLAP_DISABLE",
-      "KLAP_DUMP_DIR",       "KLAP_STATS",         "KLAP_COUNT_CHILDREN", "KLAP_TIMING",
-      "KLAP_SIZES",          "KLAP_NVTX",          "KLAP_COUNTERS",       "KLAP_CACHE_DIR",
-      "KLAP_CACHE_MAX_SIZE", "KLAP_CACHE_DISABLE", "KLAP_GUARD",          "KLAP_TUNE"};
+  static const std::set<std::string_view> names = {"pool_bytes",          "total_bytes",
+                                                   "concurrency",         "pool",
+                                                   "KLAP_CONFIG",         "KLAP_LOG",
+                                                   "KLAP_LOG_FILE",       "KLAP_DISABLE",
+                                                   "KLAP_DUMP_DIR",       "KLAP_STATS",
+                                                   "KLAP_COUNT_CHILDREN", "KLAP_TIMING",
+                                                   "KLAP_SIZES",          "KLAP_PROFILER_RANGES",
+                                                   "KLAP_COUNTERS",       "KLAP_CACHE_DIR",
+                                                   "KLAP_CACHE_MAX_SIZE", "KLAP_CACHE_DISABLE",
+                                                   "KLAP_GUARD",          "KLAP_TUNE"};
   return names.contains(setting.key.empty() ? setting.variable : setting.key);
 }
 
