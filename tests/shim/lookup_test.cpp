@@ -277,6 +277,7 @@ TEST(Library, ExportsTheInterposedNamesAlone) {
   expected.insert(expected.end(), kGraphHooks.begin(), kGraphHooks.end());
   expected.emplace_back("dlsym");
   expected.emplace_back("__cxa_atexit");
+  expected.emplace_back("nvrtcGetCUBIN");
   // nvJitLink's, which have the version of the toolkit that a program was built with.
   for (const char* const release : {"12_", "13_"}) {
     for (int minor = 0; minor < 10; ++minor) {
