@@ -29,7 +29,7 @@ std::optional<uint64_t> id_of_primary_context(CUdevice device) {
   return id;
 }
 
-std::optional<uint64_t> green_context_about_to_end(struct CUgreenCtx_st* green) {
+std::optional<uint64_t> green_context_about_to_end(CUgreenCtx green) {
   LaunchContexts& contexts = LaunchContexts::instance();
   for (const auto& context : contexts.remove_green(green)) {
     const std::lock_guard lock(context->mutex);

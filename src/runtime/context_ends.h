@@ -17,7 +17,7 @@ std::optional<uint64_t> id_of_primary_context(CUdevice device);
 
 // Called before a green context ends. Its streams and its memory are parts of the primary context, which
 // stays. So what its queues have is given back. The result is its id, as above.
-std::optional<uint64_t> green_context_about_to_end(struct CUgreenCtx_st* green);
+std::optional<uint64_t> green_context_about_to_end(CUgreenCtx green);
 
 // Called when the context has ended.
 void context_ended(uint64_t id);

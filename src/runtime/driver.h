@@ -125,10 +125,10 @@ namespace klap::runtime {
   X(ctx_destroy_v1, "cuCtxDestroy", PFN_cuCtxDestroy_v4000)                                                  \
   X(primary_ctx_release_v1, "cuDevicePrimaryCtxRelease", PFN_cuDevicePrimaryCtxRelease_v11000)               \
   X(primary_ctx_reset_v1, "cuDevicePrimaryCtxReset", PFN_cuDevicePrimaryCtxReset_v11000)                     \
-  X(green_ctx_destroy, "cuGreenCtxDestroy", DestroyGreen)                                                    \
-  X(ctx_from_green_ctx, "cuCtxFromGreenCtx", ContextOfGreen)                                                 \
-  X(stream_get_green_ctx, "cuStreamGetGreenCtx", GreenOfStream)                                              \
-  X(stream_get_device, "cuStreamGetDevice", DeviceOfStream)                                                  \
+  X(green_ctx_destroy, "cuGreenCtxDestroy", PFN_cuGreenCtxDestroy_v12040)                                    \
+  X(ctx_from_green_ctx, "cuCtxFromGreenCtx", PFN_cuCtxFromGreenCtx_v12040)                                   \
+  X(stream_get_green_ctx, "cuStreamGetGreenCtx", PFN_cuStreamGetGreenCtx_v12040)                             \
+  X(stream_get_device, "cuStreamGetDevice", PFN_cuStreamGetDevice_v12080)                                    \
   X(stream_create, "cuStreamCreate", PFN_cuStreamCreate_v2000)                                               \
   X(stream_wait_event, "cuStreamWaitEvent", PFN_cuStreamWaitEvent_v3020)                                     \
   X(user_object_create, "cuUserObjectCreate", PFN_cuUserObjectCreate_v11030)                                 \
@@ -181,11 +181,6 @@ namespace klap::runtime {
   X(exec_get_enabled, "cuGraphNodeGetEnabled", PFN_cuGraphNodeGetEnabled_v11060)
 
 using InstantiateGraph = CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
-// Older toolkits do not declare CUgreenCtx either, which is a pointer to this.
-using DestroyGreen = CUresult(CUDAAPI*)(struct CUgreenCtx_st*);
-using ContextOfGreen = CUresult(CUDAAPI*)(CUcontext*, struct CUgreenCtx_st*);
-using GreenOfStream = CUresult(CUDAAPI*)(CUstream, struct CUgreenCtx_st**);
-using DeviceOfStream = CUresult(CUDAAPI*)(CUstream, CUdevice*);
 using FuncLoad = CUresult(CUDAAPI*)(CUfunction);
 using FuncGetName = CUresult(CUDAAPI*)(const char**, CUfunction);
 using KernelGetName = CUresult(CUDAAPI*)(const char**, CUkernel);

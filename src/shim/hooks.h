@@ -126,7 +126,6 @@ KLAP_EXPORT CUresult CUDAAPI cuLinkAddData(CUlinkState link, CUjitInputType type
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile(CUlinkState link, CUjitInputType type, const char* path,
                                            unsigned count, CUjit_option* options, void** values);
 // Nor do older toolkits declare these.
-KLAP_EXPORT CUresult CUDAAPI cuGreenCtxDestroy(struct CUgreenCtx_st* context);
 KLAP_EXPORT CUresult CUDAAPI cuLibraryGetKernelCount(unsigned* count, CUlibrary library);
 KLAP_EXPORT CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* kernels, unsigned room, CUlibrary library);
 KLAP_EXPORT CUresult CUDAAPI cuModuleGetFunctionCount(unsigned* count, CUmodule module);

@@ -124,7 +124,7 @@ KLAP_EXPORT CUresult CUDAAPI cuCtxDestroy_v2(CUcontext context) {
       "cuCtxDestroy_v2", [&] { return runtime::id_of_context(context); }, runtime::context_ended, context);
 }
 
-KLAP_EXPORT CUresult CUDAAPI cuGreenCtxDestroy(struct CUgreenCtx_st* context) {
+KLAP_EXPORT CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx context) {
   return around<&Driver::green_ctx_destroy>(
       "cuGreenCtxDestroy", [&] { return runtime::green_context_about_to_end(context); },
       runtime::context_ended, context);

@@ -30,14 +30,10 @@
 
 #include "runtime/driver.h"
 
-using klap::runtime::ContextOfGreen;
 using klap::runtime::CountFunctions;
 using klap::runtime::CountKernels;
-using klap::runtime::DestroyGreen;
-using klap::runtime::DeviceOfStream;
 using klap::runtime::FuncGetName;
 using klap::runtime::FuncLoad;
-using klap::runtime::GreenOfStream;
 using klap::runtime::InstantiateGraph;
 using klap::runtime::KernelGetName;
 using klap::runtime::ListFunctions;

@@ -43,10 +43,10 @@ std::string model_of(CUdevice device, unsigned multiprocessors) {
 }
 
 // The green context in which the stream was made; null if there is none.
-struct CUgreenCtx_st* green_context_of(CUstream stream) {
+CUgreenCtx green_context_of(CUstream stream) {
   const Driver& cuda = *driver();
   if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return nullptr;
-  struct CUgreenCtx_st* green = nullptr;
+  CUgreenCtx green = nullptr;
   const bool known = cuda.stream_get_green_ctx && cuda.stream_get_green_ctx(stream, &green) == CUDA_SUCCESS;
   return known ? green : nullptr;
 }
@@ -380,8 +380,8 @@ void LaunchContext::forget() { complete_unmarked(); }
 // recorded there is all that can be asked about.
 bool LaunchContext::is_callers(uint64_t stream_id) const {
   if (capture_state(stream_) != Capture::None) return false;
-  if (stream_ != CU_STREAM_PER_THREAD)
-    return true;  // to ask a captured stream for its id would end the capture
+  // Only where it must be: to ask a stream for its id ends a capture that has begun meanwhile.
+  if (stream_ != CU_STREAM_PER_THREAD) return true;
   unsigned long long own_id = 0;
   return driver()->stream_get_id(stream_, &own_id) == CUDA_SUCCESS && own_id == stream_id;
 }
@@ -559,7 +559,7 @@ std::vector<std::shared_ptr<LaunchContext>> LaunchContexts::remove_stream(uint64
   return remove_all([&](uint64_t id, const LaunchContext&) { return id == stream_id; });
 }
 
-std::vector<std::shared_ptr<LaunchContext>> LaunchContexts::remove_green(const struct CUgreenCtx_st* green) {
+std::vector<std::shared_ptr<LaunchContext>> LaunchContexts::remove_green(CUgreenCtx green) {
   return remove_all([&](uint64_t, const LaunchContext& context) { return context.green() == green; });
 }
 

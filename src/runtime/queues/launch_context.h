@@ -206,7 +206,7 @@ class LaunchContext {
   [[nodiscard]] InFlight& in_flight() { return context_->in_flight; }
   [[nodiscard]] CUstream stream() const { return stream_; }
   // The green context in which the stream was made; null if there is none.
-  [[nodiscard]] const struct CUgreenCtx_st* green() const { return green_; }
+  [[nodiscard]] CUgreenCtx green() const { return green_; }
 
  private:
   QueueMemory& begin_launch(jit::Buffer buffer);
@@ -223,7 +223,7 @@ class LaunchContext {
   const CUstream stream_;
   const Of of_;
   bool is_blocking_;
-  const struct CUgreenCtx_st* const green_;
+  const CUgreenCtx green_;
   MaybeReason unusable_ = nullptr;
   ReportSlot report_;  // of the stream (templates/common/report.h), none if not asked for
   std::optional<ReportSlot> guard_report_, count_report_;  // that guarded launches report to in its place
@@ -255,7 +255,7 @@ class LaunchContexts {
   // Takes out those of the stream, which may have been used while one context or another was current.
   std::vector<std::shared_ptr<LaunchContext>> remove_stream(uint64_t stream_id);
   // Takes out those of all streams of a green context.
-  std::vector<std::shared_ptr<LaunchContext>> remove_green(const struct CUgreenCtx_st* green);
+  std::vector<std::shared_ptr<LaunchContext>> remove_green(CUgreenCtx green);
   // Takes out those of a stream that ends while it is captured. Their memory stays allocated.
   void forget(CUstream stream);
   // Takes out all of a CUDA context that has ended, with which their memory went.
