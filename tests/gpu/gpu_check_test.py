@@ -5,96 +5,22 @@ something is: different output, a fallback that looks like success, a program th
 not look.
 """
 
-import contextlib
-import io
 import json
 import os
 import runpy
-import stat
-import sys
-import tempfile
 import unittest
 from unittest import mock
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-TOOLS = os.path.join(ROOT, "tools")
-sys.path[:0] = [TOOLS, os.path.join(ROOT, "benchmarks")]
-
-from gpu_checks import beside, clients, conformance, programs, promotion, sanitizer, soak, start_up  # noqa: E402
-from harness import process, statistics_file  # noqa: E402
-
-# A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
-SCRIPT = """#!/bin/sh
-if [ -n "$LD_PRELOAD" ]; then
-  {preloaded}
-else
-  {natively}
-fi
-"""
-
-# LAUNCHER becomes what KLAP_LAUNCHER asks for, GRANULARITY what KLAP_GRANULARITY does.
-SITE = {"parent_demangled": "parent(int*)", "child_demangled": "child(int*)", "verdict": "rewritten",
-        "granularity": "GRANULARITY", "launcher": "LAUNCHER", "notes": []}
-STATS = {"modules": [{"how": "rewritten", "sites": [SITE]}], "launches": {"redirected": {"_Z6parentPi": 3}},
-         "children_aggregated": 12, "toolchain_calls": {"nvrtc": 0, "nvjitlink": 0}}
-
-
-def write_stats(stats):
-    text = json.dumps(stats)
-    asked = "s/LAUNCHER/${KLAP_LAUNCHER:-host}/;s/GRANULARITY/${KLAP_GRANULARITY:-grid}/"
-    return f"printf '%s' '{text}' | sed \"{asked}\" > \"$KLAP_STATS\""
-
-
-def bench(ms, mistake=""):
-    """Shell commands that answer as a benchmark program does that is told what to do (benchmarks/common/harness.h)."""
-    described = json.dumps({"program": "bfs", "child_launches": 4})
-    ran = json.dumps({"ms": ms, "mistake": mistake})
-    return f"""case "$*" in
-  *--help*) echo '--variant cdp|flat'; exit 0 ;;
-  *--serve*)
-    echo '{described}'
-    while read -r what && [ "$what" != quit ]; do
-      case "$what" in
-        run) echo '{ran}' ;;
-        lost) echo '{{"lost_launches": 0}}' ;;
-        *) echo '{{"limit": 0}}' ;;
-      esac
-    done ;;
-esac"""
-
-
-def quiet(_):
-    pass
-
-
-class WithBuild(unittest.TestCase):
-    """A build folder whose programs each test writes for itself."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.where = process.Installation(folder.name)
-        self.touch(self.where.library)
-
-    def touch(self, path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("not a library: the dynamic linker warns and goes on\n")
-
-    def program(self, folder, name, natively, preloaded):
-        path = self.where.program(folder, name)
-        self.touch(path)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(SCRIPT.format(natively=natively, preloaded=preloaded))
-        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+# It puts the tools on the path.
+from gpu_check_fixture import ENTRY, ROOT, SITE, STATS, TOOLS, WithBuild, WithCommand, bench, quiet, write_stats
+from gpu_checks import programs, promotion, sanitizer, start_up
+from harness import process, statistics_file
 
 
 class ProgramsTest(WithBuild):
-    ENTRY = {"name": "p", "redirected": ["parent"], "children": 12}
-
     def check(self, natively, preloaded, entry=None, repeats=2):
         self.program("gpu", "p", natively, preloaded)
-        return programs.check(self.where, entry or self.ENTRY, repeats, quiet)["wrong"]
+        return programs.check(self.where, entry or ENTRY, repeats, quiet)["wrong"]
 
     def test_right(self):
         same = "echo code 9; echo PASS p"
@@ -120,7 +46,7 @@ class ProgramsTest(WithBuild):
         self.assertEqual(wrong, ["preloaded run 1: 11 children aggregated instead of 12"])
 
     def test_slices(self):
-        entry = dict(self.ENTRY, sliced=["parent"], settings={"KLAP_POOL_BYTES": "2K"})
+        entry = dict(ENTRY, sliced=["parent"], settings={"KLAP_POOL_BYTES": "2K"})
         sliced = dict(STATS, launches=dict(STATS["launches"], sliced={"_Z6parentPi": {"launches": 1, "slices": 3}}))
         heard = f"test \"$KLAP_POOL_BYTES\" = 2K && echo PASS p; {write_stats(sliced)}"
         self.assertEqual(self.check("echo PASS p", heard, entry), [])
@@ -128,13 +54,13 @@ class ProgramsTest(WithBuild):
         self.assertEqual(wrong, ["preloaded run 1: no launch of parent ran in slices"])
 
     def test_arguments(self):
-        entry = dict(self.ENTRY, name="p_twice", program="p", arguments=["2", "times"])
+        entry = dict(ENTRY, name="p_twice", program="p", arguments=["2", "times"])
         heard = "test \"$*\" = '2 times' && echo PASS p"
         self.assertEqual(self.check(heard, f"{heard}; {write_stats(STATS)}", entry), [])
         self.assertNotEqual(self.check(heard, f"{heard}; {write_stats(STATS)}", dict(entry, arguments=["2"])), [])
 
     def test_native_run_that_loses_launches(self):
-        entry = dict(self.ENTRY, loses_launches=True, granularities=["grid"])
+        entry = dict(ENTRY, loses_launches=True, granularities=["grid"])
         failing = "echo FAIL p: cells; exit 1"
         self.assertEqual(self.check(failing, f"echo PASS p; {write_stats(STATS)}", entry), [])
         by_warp = f"[ \"$KLAP_GRANULARITY\" != warp ] && echo PASS p; {write_stats(STATS)}"
@@ -166,13 +92,13 @@ class ProgramsTest(WithBuild):
         self.assertEqual(wrong, ["preloaded run 1: did not print 'ptx: right'"])
 
     def test_disabled_must_redirect_nothing(self):
-        entry = dict(self.ENTRY, also_disabled=True)
+        entry = dict(ENTRY, also_disabled=True)
         wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(STATS)}", entry, 1)
         self.assertEqual(wrong, ["with KLAP_DISABLE=1: launches were redirected although KLAP_DISABLE is set"])
 
     def test_device_launcher_with_other_output(self):
         wrong = self.check("echo PASS p", f"echo ${{KLAP_LAUNCHER:+code 9}}; echo PASS p; {write_stats(STATS)}",
-                           dict(self.ENTRY, compare=False, preloaded_lines=[""]), 1)
+                           dict(ENTRY, compare=False, preloaded_lines=[""]), 1)
         self.assertEqual(wrong, [f"{way}: did not print ''" for way in
                                  [*(f"{g}, launcher device" for g in programs.GRANULARITIES), "launcher fused"]])
 
@@ -247,18 +173,6 @@ class StartUpTest(unittest.TestCase):
 
     def test_slow_starts(self):
         self.assertEqual(2, len(start_up.judge([], 5.0, 400.0)))
-
-
-class WithCommand(WithBuild):
-    def run_command(self, *arguments):
-        expectations = os.path.join(self.where.build, "expectations.json")
-        with open(expectations, "w", encoding="utf-8") as file:
-            json.dump({"programs": [ProgramsTest.ENTRY]}, file)
-        command = runpy.run_path(os.path.join(TOOLS, "gpu_check"))["main"]
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            code = command(["--build", self.where.build, "--expectations", expectations, "--assume-gpu", *arguments])
-        return code, out.getvalue()
 
 
 class CommandTest(WithCommand):
@@ -363,199 +277,6 @@ shift 2
         self.assertNotIn("times faster", out)
 
 
-# A program of another library; {preloaded} are its statements where the library is preloaded.
-CLIENT = """import os, sys
-children, text, code = 0, ["MILLISECONDS 1.5", "PASS p"], 0
-if "LD_PRELOAD" in os.environ:
-    children = 12
-    {preloaded}
-    with open(os.environ["KLAP_STATS"].replace("%p", "1"), "w") as file:
-        file.write('{{"children_aggregated": %d}}' % children)
-print("\\n".join(text))
-sys.exit(code)
-"""
-
-
-class ClientsTest(WithCommand):
-    """Programs of other libraries, made up."""
-
-    def run_section(self, preloaded, how=clients.TAKEN):
-        folder, results = os.path.join(self.where.build, "clients"), os.path.join(self.where.build, "results")
-        self.touch(os.path.join(folder, "one.py"))
-        with open(os.path.join(folder, "one.py"), "w", encoding="utf-8") as file:
-            file.write(CLIENT.format(preloaded=preloaded))
-        with mock.patch.object(clients, "FOLDER", folder), \
-                mock.patch.object(clients, "CLIENTS", [("One", "one way", how)]):
-            code, out = self.run_command("--only", "clients", "--out", results)
-        with open(os.path.join(results, "clients.md"), encoding="utf-8") as file:
-            return code, out, file.read()
-
-    def test_all_right(self):
-        code, out, page = self.run_section("pass")
-        self.assertEqual(code, 0, out)
-        self.assertIn("| One | `one way` | taken | right, 1.500 ms | right, 1.500 ms, 12 children |", page)
-
-    def test_a_wrong_result_is_found(self):
-        code, out, page = self.run_section("text, code = ['wrong: values', 'FAIL p'], 1")
-        self.assertEqual(code, 1, out)
-        self.assertIn("wrong: values | FAIL p".replace("|", "\\|"), page)
-
-    def test_a_library_that_does_nothing_is_found(self):
-        code, out, page = self.run_section("children = 0")
-        self.assertEqual(code, 1, out)
-        self.assertIn("nothing was aggregated", page)
-
-    def test_silence_about_machine_code_is_found(self):
-        silent, _, _ = self.run_section("children = 0", clients.MACHINE_CODE)
-        said, out, _ = self.run_section("children = 0; print('klap: warning: no PTX', file=sys.stderr)",
-                                        clients.MACHINE_CODE)
-        self.assertEqual((silent, said), (1, 0), out)
-
-    def test_a_missing_package_is_told(self):
-        code, out, page = self.run_section(f"text, code = ['not run: no cupy'], {clients.NOT_RUN}")
-        self.assertEqual(code, 0, out)
-        self.assertIn("not run: no cupy", page)
-
-
-def samples(process_kib):
-    """Shell commands that print what the soak program does, a round every ten seconds, with this growth a round."""
-    return "\n".join(f"echo SAMPLE {10 * n}.0 {100 * n} {200000 + process_kib * n} 8000000" for n in range(1, 19))
-
-
-class SoakTest(WithCommand):
-    """The soak program, made up."""
-
-    def run_section(self, natively, preloaded):
-        self.program("gpu", "soak", natively, f"{preloaded}; {write_stats(STATS)}")
-        results = os.path.join(self.where.build, "results")
-        code, out = self.run_command("--only", "soak", "--seconds", "5", "--out", results)
-        with open(os.path.join(results, "soak.json"), encoding="utf-8") as file:
-            return code, out, json.load(file)
-
-    def test_all_right(self):
-        native, preloaded = samples(50), samples(100)
-        code, out, found = self.run_section(f"{native}\necho PASS soak", f"{preloaded}\necho PASS soak")
-        self.assertEqual(code, 0, out)
-        self.assertEqual([part["growth"]["process"] for part in found["parts"]], [50, 100, 100, 100])
-        self.assertRegex(out, r"native +1800 +196 +50 +7812 +0")
-
-    def test_memory_that_grows_is_found(self):
-        code, out, _ = self.run_section(f"{samples(50)}\necho PASS soak", f"{samples(200)}\necho PASS soak")
-        self.assertEqual(code, 1)
-        self.assertIn("the process has 200 KiB more after each round, natively 50", out)
-
-    def test_a_wrong_result_is_found(self):
-        code, out, _ = self.run_section("echo PASS soak", "echo FAIL soak: launches of one stream; exit 1")
-        self.assertEqual(code, 1)
-        self.assertIn("FAIL soak: launches of one stream", out)
-
-    def test_too_few_samples_say_nothing_of_growth(self):
-        code, out, _ = self.run_section("echo SAMPLE 70 1 1 1\necho PASS soak", "echo SAMPLE 70 1 9999999 1\necho PASS soak")
-        self.assertEqual(code, 0, out)
-
-
-class ConformanceTest(WithCommand):
-    """Ways to load and launch, each in a process of its own."""
-
-    def setUp(self):
-        super().setUp()
-        for _, command in conformance.PATHS:
-            self.program("gpu", command.split()[0], "echo PASS p", f"echo PASS p; {write_stats(STATS)}")
-
-    def run_section(self):
-        results = os.path.join(self.where.build, "results")
-        code, out = self.run_command("--only", "conformance", "--out", results)
-        with open(os.path.join(results, "conformance.md"), encoding="utf-8") as file:
-            return code, out, file.read()
-
-    def test_all_right(self):
-        code, out, page = self.run_section()
-        self.assertEqual(code, 0, out)
-        self.assertIn("| nvJitLink | `program_nvjitlink` | right | right, 12 children | right | right, 12 children |", page)
-
-    def test_a_wrong_result_is_found(self):
-        self.program("gpu", "driver_load", "echo PASS p", f"echo FAIL p; {write_stats(STATS)}; exit 1")
-        code, out, page = self.run_section()
-        self.assertEqual(code, 1, out)
-        self.assertIn("exit code 1: FAIL p", page)
-
-    def test_eager_loading_is_asked_for(self):
-        self.program("gpu", "shapes", "test $CUDA_MODULE_LOADING = LAZY && echo PASS p", f"echo PASS p; {write_stats(STATS)}")
-        code, out, _ = self.run_section()
-        self.assertEqual(code, 1, out)
-
-    def test_a_library_that_does_nothing_is_found(self):
-        self.program("gpu", "shapes", "echo PASS p", f"echo PASS p; {write_stats(dict(STATS, children_aggregated=0))}")
-        code, out, page = self.run_section()
-        self.assertEqual(code, 1, out)
-        self.assertIn("nothing was aggregated", page)
-
-
-class BesideTest(WithCommand):
-    """Two processes at once."""
-
-    REDIRECTED = {"_Z7descendPi": 1, "_Z7descendILb0EEvPi": 1, "_Z11search_fromPi": 1, "_Z5buildPi": 1}
-    RIGHT = dict(STATS, launches={"redirected": REDIRECTED})
-
-    def setUp(self):
-        super().setUp()
-        for path in beside.needed(self.where, ROOT):
-            self.side(os.path.relpath(path, os.path.join(self.where.build, "bin")), "echo PASS p")
-
-    def side(self, path, preloaded, stats=None):
-        self.program(*path.split("/"), "false", f"{preloaded}; code=$?; {write_stats(stats or self.RIGHT)}; exit $code")
-
-    def run_section(self):
-        return self.run_command("--only", "beside")
-
-    def test_right(self):
-        code, out = self.run_section()
-        self.assertEqual(code, 0, out)
-        for pair in ("crowded beside crowded", "crowded beside td", "rbfs beside qt"):
-            self.assertIn(f"{pair}: ok", out)
-
-    def test_both_run_at_once(self):
-        here, there = (os.path.join(self.where.build, name) for name in ("here", "there"))
-        met = "; ".join(f"while [ ! -e {name} ]; do sleep 0.01; done" for name in (here, there))
-        self.side("bench/rbfs", f"touch {here}; {met}")
-        self.side("bench/qt", f"touch {there}; {met}")
-        pair = beside.pairs(ROOT)[-1]
-        with mock.patch.object(beside, "LIMIT", 20):
-            self.assertEqual(beside.check(self.where, pair, quiet)["wrong"], [])
-        os.remove(here)
-        os.remove(there)
-        with mock.patch.object(beside, "LIMIT", 1):
-            self.assertIn("killed", beside.check(self.where, pair[:1], quiet)["wrong"][0])
-
-    def test_who_does_not_end_is_wrong(self):
-        self.side("bench/td", "sleep 60")
-        with mock.patch.object(beside, "LIMIT", 1):
-            code, out = self.run_section()
-        self.assertEqual(code, 1)
-        self.assertRegex(out, "WRONG in crowded beside td: td: still running")
-        self.assertIn("crowded beside th: ok", out)
-
-    def test_wrong_results(self):
-        self.side("bench/qt", "(exit 1)")
-        self.side("gpu/crowded", "echo FAIL p")
-        code, out = self.run_section()
-        self.assertEqual(code, 1)
-        self.assertIn("WRONG in rbfs beside qt: qt: exit code 1", out)
-        self.assertIn("WRONG in crowded beside th: crowded: no verdict printed", out)
-
-    def test_fallback_is_not_success(self):
-        self.side("bench/td", "true", dict(STATS, launches={"redirected": {}}))
-        code, out = self.run_section()
-        self.assertEqual(code, 1)
-        self.assertIn("WRONG in crowded beside td: td: no launch of", out)
-
-    def test_missing_program(self):
-        os.remove(self.where.program("gpu", "crowded"))
-        code, out = self.run_section()
-        self.assertEqual(code, 1)
-        self.assertIn("not built", out)
-
-
 class PromotionTest(unittest.TestCase):
     """What is believed about a run of a promoted chain."""
 
@@ -606,6 +327,7 @@ class PromotionTest(unittest.TestCase):
         modes = {tool: {job.settings["KLAP_PROMOTION"] for job in jobs if job.tool == tool}
                  for tool in ("memcheck", "racecheck")}
         self.assertEqual(modes, {"memcheck": {"P", "PA", "PO", "PAO", "lookback"}, "racecheck": {"PA", "PAO", "lookback"}})
+
 
 if __name__ == "__main__":
     unittest.main()
