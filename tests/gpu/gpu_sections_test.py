@@ -80,8 +80,9 @@ def samples(process_kib):
 class SoakTest(WithCommand):
     """The soak program, made up."""
 
-    def run_section(self, natively, preloaded):
-        self.program("gpu", "soak", natively, f"{preloaded}; {write_stats(STATS)}")
+    def run_section(self, natively, preloaded, left=None):
+        stats = {**STATS, "launches": {**STATS["launches"], "left": left or {}}}
+        self.program("gpu", "soak", natively, f"{preloaded}; {write_stats(stats)}")
         results = os.path.join(self.where.build, "results")
         code, out = self.run_command("--only", "soak", "--seconds", "5", "--out", results)
         with open(os.path.join(results, "soak.json"), encoding="utf-8") as file:
@@ -103,6 +104,11 @@ class SoakTest(WithCommand):
         code, out, _ = self.run_section("echo PASS soak", "echo FAIL soak: launches of one stream; exit 1")
         self.assertEqual(code, 1)
         self.assertIn("FAIL soak: launches of one stream", out)
+
+    def test_originals_in_graphs_are_found(self):
+        code, out, _ = self.run_section("echo PASS soak", "echo PASS soak", {"descend": {"parents in graphs": 3}})
+        self.assertEqual(code, 1)
+        self.assertIn("graphs ran the originals of ['descend']", out)
 
     def test_too_few_samples_say_nothing_of_growth(self):
         code, out, _ = self.run_section("echo SAMPLE 70 1 1 1\necho PASS soak", "echo SAMPLE 70 1 9999999 1\necho PASS soak")

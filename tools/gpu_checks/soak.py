@@ -52,8 +52,12 @@ def run(where, part, seconds):
               "growth": {of: growth(samples, of) for of in MOST_GROWTH}}
     if preloaded:
         record["children_aggregated"] = stats.get("children_aggregated")
+        record["left"] = stats.get("launches", {}).get("left", {})
         if not record["wrong"] and not record["children_aggregated"]:
             record["wrong"] = "nothing was aggregated"
+        in_graphs = [name for name, reasons in record["left"].items() if "parents in graphs" in reasons]
+        if not record["wrong"] and in_graphs:
+            record["wrong"] = f"graphs ran the originals of {in_graphs}"
     return record
 
 

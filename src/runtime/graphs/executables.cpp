@@ -421,6 +421,7 @@ void executable_about_to_end(CUgraphExec executable) {
     executables().erase(executable);
     executables_count.store(executables().size(), std::memory_order_relaxed);
   }
+  known->memory->is_ending.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(known->mutex);
   if (known->ready) driver()->event_destroy(std::exchange(known->ready, nullptr));
 }

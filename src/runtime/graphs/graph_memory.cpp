@@ -1,5 +1,6 @@
 #include "runtime/graphs/graph_memory.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -64,6 +65,13 @@ void release_ended_graphs() {
   }
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS) release_unused(context_id);
+}
+
+bool graphs_are_ending(uint64_t context_id) {
+  const std::lock_guard lock(memories_mutex);
+  return std::ranges::any_of(memories(), [&](const std::shared_ptr<GraphMemory>& memory) {
+    return memory->context_id == context_id && memory->is_ending.load(std::memory_order_relaxed);
+  });
 }
 
 }  // namespace klap::runtime

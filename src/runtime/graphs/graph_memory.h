@@ -21,7 +21,8 @@ namespace klap::runtime {
 struct GraphMemory {
   uint64_t context_id = 0;
   std::vector<std::shared_ptr<LaunchContext>> queues;
-  std::atomic<int> objects{0};  // that have not ended
+  std::atomic<int> objects{0};         // that have not ended
+  std::atomic<bool> is_ending{false};  // the program has destroyed the executable graph
   [[nodiscard]] bool is_unused() const { return objects.load(std::memory_order_acquire) == 0; }
 };
 
@@ -36,5 +37,7 @@ void give_back_when_unused(std::shared_ptr<GraphMemory> memory);
 void release_unused(uint64_t context_id);
 // Does so in the current context.
 void release_ended_graphs();
+// True if there are graphs in that context which end, and whose queues come back then.
+bool graphs_are_ending(uint64_t context_id);
 
 }  // namespace klap::runtime

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
+#include <thread>
 #include <utility>
 
 #include "ptx-patterns/templates/common/queue.h"
 #include "runtime/driver.h"
 #include "runtime/graphs/driver_call.h"
+#include "runtime/graphs/graph_memory.h"
 #include "runtime/graphs/idle_nodes.h"
 #include "runtime/launch/fused_launch.h"
 #include "runtime/launch/launch_params.h"
@@ -50,18 +53,6 @@ MaybeReason make_chain_room(NodeVariant& variant, const Launch& launch) {
   return variant.queues->make_chain_room(parent.chain(), chain.slot_bytes, parent.pool_bytes());
 }
 
-// A queue of a recursion takes a smaller part of the memory if there is not enough for the usual one. Without
-// it, all children would be launched by the device.
-Cut make_node_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
-  constexpr uint64_t kLeast = uint64_t{1} << 20;
-  Cut cut = make_room(launch, parent, context);
-  if (!parent.variant().queues.front().is_work_queue) return cut;
-  for (uint64_t bytes = parent.pool_bytes() / 4; bytes >= kLeast && is_lack_of_memory(cut.no_room);
-       bytes /= 4)
-    cut = make_room(launch, parent, context, bytes);
-  return cut;
-}
-
 // Makes room in the variant's queues. A grid that has grown once may go on to grow, so it gets more. Null on
 // success.
 MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_grown) {
@@ -70,13 +61,29 @@ MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_g
   if (has_grown && launch.grid[0] < (1u << 20)) larger.grid[0] *= 2;
   const auto try_room = [&](const Launch& for_launch) -> MaybeReason {
     if (has_too_many_threads(for_launch, variant.parent->variant())) return &reasons::kTooManyThreads;
-    const Cut cut = make_node_room(for_launch, *variant.parent, *variant.queues);
+    const Cut cut = make_room(for_launch, *variant.parent, *variant.queues);
     variant.threads = grid_threads(for_launch);
     if (cut.no_room) return cut.no_room;
     return cut.slices.count() == 1 ? nullptr : &reasons::kSlicesInGraph;
   };
   if (has_grown && try_room(larger) == nullptr) return nullptr;
   return try_room(launch);
+}
+
+// The queues of graphs that have just ended come back a little later. It is better to wait for them than to
+// leave the originals in the graph, as rewriter.cpp says. Null on success.
+MaybeReason make_room_in_time(NodeVariant& variant, const Launch& launch, bool has_grown,
+                              uint64_t context_id) {
+  constexpr std::chrono::milliseconds kPatience(1000);
+  constexpr std::chrono::microseconds kPause(200);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    const MaybeReason reason = make_room_for(variant, launch, has_grown);
+    const bool may_wait = is_lack_of_memory(reason) && std::chrono::steady_clock::now() < until;
+    if (!may_wait || !(graphs_are_ending(context_id) || variant.queues->awaits_memory())) return reason;
+    std::this_thread::sleep_for(kPause);
+    release_unused(context_id);
+  }
 }
 
 using FirstVariants = std::initializer_list<const NodeVariant*>;
@@ -117,7 +124,7 @@ MaybeReason prepare(NodeVariant& variant, const Launch& launch, const GraphConte
     const std::lock_guard lock(variant.queues->mutex);
     if (variant.queues->unusable()) return variant.queues->unusable();
     const bool has_grown = std::ranges::any_of(spare.all(), is_alike);
-    if (const MaybeReason reason = make_room_for(variant, launch, has_grown)) return reason;
+    if (const MaybeReason reason = make_room_in_time(variant, launch, has_grown, context.id)) return reason;
     variant.prepared = parent.prepare(*variant.queues, block);
   }
   spare.take(variant);

@@ -24,8 +24,8 @@ bool is_too_large(const unsigned (&grid)[3]) {
 }
 
 // Halves the slices while there is no memory for their queues.
-Cut make_record_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context,
-                     uint64_t pool_bytes) {
+Cut make_record_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  const uint64_t pool_bytes = parent.pool_bytes();
   const bool in_slices = parent.variant().in_slices && !is_too_large(launch.grid);
   const QueueDemand demand{capped_product(launch.block), &parent.variant()};
   uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
@@ -44,20 +44,62 @@ Cut make_record_room(const Launch& launch, const ParentKernel& parent, LaunchCon
   }
 }
 
-// A worklist has one size, however large the grid. The number of groups that share it depends on the grid,
-// which is small enough to be counted if there are groups.
-Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context,
-                         uint64_t pool_bytes) {
-  const jit::Variant& variant = parent.variant();
+// What a launch needs of a work queue. The number of groups that share it depends on the grid, which is small
+// enough to be counted if there are groups.
+struct WorkQueueDemand {
   uint64_t groups = 0;
+  uint64_t records = 1;  // at least so many for each group
+};
+WorkQueueDemand demand_of(const Launch& launch, const jit::Variant& variant) {
+  WorkQueueDemand demand;
   if (variant.group_blocks != 0)
-    groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
+    demand.groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
+  if (variant.may_refuse) demand.records = pending_limit() + variant.kept_records;
+  return demand;
+}
+
+constexpr uint64_t kLeastPart = uint64_t{1} << 20;
+
+// The smallest part of pool_bytes in which the queue has the room that the launch needs, or all of it.
+uint64_t least_part(const ParentKernel& parent, const LaunchContext& context, const WorkQueueDemand& demand) {
+  const uint32_t record_bytes = parent.variant().queues.front().record_bytes;
+  const auto has_room = [&](uint64_t bytes) {
+    const uint64_t records = context.work_queue_shape(record_bytes, demand.groups, bytes).records;
+    return records / std::max<uint64_t>(demand.groups, 1) >= demand.records;
+  };
+  uint64_t bytes = parent.pool_bytes();
+  while (bytes / 2 >= kLeastPart && has_room(bytes / 2)) bytes /= 2;
+  return bytes;
+}
+
+// The part of it that the queue takes if there is the memory: what it had before, or else no more than a part
+// of what is left. So a few streams do not take what others need.
+uint64_t usual_part(const ParentKernel& parent, LaunchContext& context, uint64_t least) {
+  constexpr uint64_t kPart = 4;
+  uint64_t bytes = parent.pool_bytes();
+  if (const auto had = context.work_queue_part(); had && had->of == bytes) return std::max(had->bytes, least);
+  const uint64_t fair = context.memory_left() / kPart;
+  while (bytes / 2 >= least && WorkQueueShape::within(bytes, 1).bytes() > fair) bytes /= 2;
+  return bytes;
+}
+
+// A worklist has one size, however large the grid. It is smaller where memory is short, which does for most
+// programs: launches that it has no room for are the program's own.
+Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  const jit::Variant& variant = parent.variant();
+  const WorkQueueDemand demand = demand_of(launch, variant);
+  const uint64_t least = least_part(parent, context, demand);
   Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
-  cut.no_room =
-      context.make_work_queue_room(variant.queues.front().record_bytes, groups, pool_bytes, variant.buffer);
-  const uint64_t room = context.work_queue_records() / std::max<uint64_t>(groups, 1);
-  if (!cut.no_room && variant.may_refuse && room < pending_limit() + variant.kept_records)
-    cut.no_room = &reasons::kQueueUnderLimit;
+  uint64_t bytes = usual_part(parent, context, least);
+  for (;; bytes /= 2) {
+    cut.no_room = context.make_work_queue_room(variant.queues.front().record_bytes, demand.groups, bytes,
+                                               variant.buffer);
+    if (!is_lack_of_memory(cut.no_room) || bytes / 2 < least) break;
+  }
+  if (cut.no_room) return cut;
+  context.set_work_queue_part({parent.pool_bytes(), bytes});
+  const uint64_t room = context.work_queue_records() / std::max<uint64_t>(demand.groups, 1);
+  if (variant.may_refuse && room < demand.records) cut.no_room = &reasons::kQueueUnderLimit;
   return cut;
 }
 
@@ -75,11 +117,9 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
-Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context,
-              std::optional<uint64_t> pool_bytes) {
-  const bool is_work_queue = parent.variant().queues.front().is_work_queue;
-  const auto make = is_work_queue ? make_work_queue_room : make_record_room;
-  return make(launch, parent, context, pool_bytes.value_or(parent.pool_bytes()));
+Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  if (parent.variant().queues.front().is_work_queue) return make_work_queue_room(launch, parent, context);
+  return make_record_room(launch, parent, context);
 }
 
 bool is_lack_of_memory(MaybeReason reason) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "runtime/launch/slices.h"
 #include "runtime/launch_reasons.h"
@@ -29,10 +28,9 @@ struct Cut {
   MaybeReason no_room = nullptr;  // not even for the smallest one
 };
 
-// Makes room in the queues of `context`, whose mutex the caller holds. No queue takes more than `pool_bytes`,
-// or than the parent's limit if there is no number.
-Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context,
-              std::optional<uint64_t> pool_bytes = std::nullopt);
+// Makes room in the queues of `context`, whose mutex the caller holds. No queue takes more than the parent's
+// pool_bytes.
+Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context);
 
 // True if another queue could have had the room.
 bool is_lack_of_memory(MaybeReason reason);

@@ -10,8 +10,9 @@ namespace klap::runtime {
 
 namespace {
 
-// The pool may take one part of so many of the memory that would be free without it.
-constexpr uint64_t kShare = 8;
+// The pool may take one part of so many of the memory that would be free without it. Graphs may take one part
+// of so many more.
+constexpr uint64_t kShare = 8, kShareOfGraphs = 32;
 
 // The memory that would be free without so many bytes. Lazy memory is counted though most of it may be free,
 // so the sum could be more than the device has.
@@ -39,13 +40,29 @@ CUevent new_event() {
 }
 
 // `allocated_` is small against what 64 bits hold, so no sum wraps.
-MaybeReason BlockPool::too_much(uint64_t bytes) const {
-  if (bytes > most_ || allocated_ > most_ - bytes) return &reasons::kQueuesOverTotalBytes;
-  const uint64_t share = free_without(allocated_) / kShare;
-  return bytes > share || allocated_ > share - bytes ? &reasons::kQueuesOverShare : nullptr;
+BlockPool::Limit BlockPool::limit(BlockOf of) const {
+  const uint64_t free = free_without(allocated_);
+  const uint64_t share = free / kShare + (of == BlockOf::Node ? free / kShareOfGraphs : 0);
+  return most_ <= share ? Limit{most_, &reasons::kQueuesOverTotalBytes}
+                        : Limit{share, &reasons::kQueuesOverShare};
 }
 
-Block BlockPool::take(size_t bytes, MaybeReason& why) {
+MaybeReason BlockPool::too_much(uint64_t bytes, BlockOf of) const {
+  const Limit all = limit(of);
+  return bytes > all.bytes || allocated_ > all.bytes - bytes ? all.over : nullptr;
+}
+
+uint64_t BlockPool::left(BlockOf of) {
+  constexpr uint64_t kLeftByStreams = 5;  // one part of so many
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  const uint64_t all = limit(of).bytes;
+  const uint64_t most = of == BlockOf::Stream ? all - all / kLeftByStreams : all;
+  return most - std::min(most, allocated_);
+}
+
+Block BlockPool::take(size_t bytes, MaybeReason& why, BlockOf of) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
   reclaim();
@@ -59,7 +76,7 @@ Block BlockPool::take(size_t bytes, MaybeReason& why) {
     free_.erase(best);
     return block;
   }
-  why = too_much(bytes);
+  why = too_much(bytes, of);
   if (why) return {};
   const Block block = new_block(bytes);
   if (block.address == 0) why = &reasons::kNoDeviceMemory;

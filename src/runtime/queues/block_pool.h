@@ -8,8 +8,10 @@
 // memory in use. All of it goes with the CUDA context.
 //
 // The device's memory is the program's first. So all blocks together never grow to more than an eighth of the
-// memory that would be free without them. A block of lazy memory (lazy_memory.h) counts with all that it can
-// ever take, as long as a stream has it.
+// memory that would be free without them, and with those of graphs to a quarter of that more. Graphs find
+// memory where streams have taken theirs, since a graph that gets none runs the originals, which the driver
+// was seen to replay wrongly (graphs/rewriter.cpp). A block of lazy memory (lazy_memory.h) counts with all
+// that it can ever take, as long as a stream has it.
 #pragma once
 
 #include <cuda.h>
@@ -51,13 +53,16 @@ struct Block {
   [[nodiscard]] bool is_lazy() const { return lazy_addresses != 0; }
 };
 
+// Who is to have a block: a stream, or a node of a graph.
+enum class BlockOf : uint8_t { Stream, Node };
+
 class BlockPool {
  public:
   // `most`: the bytes that all blocks together may take.
   explicit BlockPool(uint64_t most) : most_(most) {}
 
   // A free block of at least `bytes`, or fresh memory. Address 0 and the reason where there is none.
-  Block take(size_t bytes, MaybeReason& why);
+  Block take(size_t bytes, MaybeReason& why, BlockOf of = BlockOf::Stream);
   // A free block of lazy memory of that shape, or a fresh one, for work that is enqueued into `stream` from
   // now on. Address 0 if there is none; without a reason, an ordinary one may be tried.
   //
@@ -70,6 +75,10 @@ class BlockPool {
   // Has free blocks of these sizes, as far as there is memory, in place of lazy ones that streams have given
   // up. Those were within the limits when they were taken.
   void replace_lazy(const std::vector<uint64_t>& sizes);
+  // The bytes that new blocks should have at most together. Streams leave some of what they may take.
+  uint64_t left(BlockOf of);
+  // True if blocks are about to become free.
+  bool has_retired() { return !all_are_free(); }
   // Counts memory that is not the pool's. Null on success, otherwise the reason why it would be too much.
   MaybeReason reserve(uint64_t bytes);
   void unreserve(uint64_t bytes);
@@ -94,7 +103,12 @@ class BlockPool {
   void reclaim();
   void reclaim(const Block& block);
   [[nodiscard]] bool all_are_free();
-  [[nodiscard]] MaybeReason too_much(uint64_t bytes) const;
+  struct Limit {
+    uint64_t bytes = 0;  // of all blocks together
+    MaybeReason over = nullptr;
+  };
+  [[nodiscard]] Limit limit(BlockOf of) const;
+  [[nodiscard]] MaybeReason too_much(uint64_t bytes, BlockOf of = BlockOf::Stream) const;
 
   const uint64_t most_;
   std::mutex mutex_;

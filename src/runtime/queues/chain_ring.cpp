@@ -34,7 +34,7 @@ uint64_t ChainRings::number_of(const jit::Variant& variant) {
   return numbers->emplace(key, numbers->size()).first->second;
 }
 
-MaybeReason ChainRings::make_room(BlockPool& pool, CUstream stream, CUdeviceptr report, uint64_t number,
+MaybeReason ChainRings::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint64_t number,
                                   uint32_t slot_bytes, uint64_t pool_bytes) {
   const ChainShape shape{slot_bytes};
   // Earlier launches must not decide, as with queues.
@@ -42,10 +42,10 @@ MaybeReason ChainRings::make_room(BlockPool& pool, CUstream stream, CUdeviceptr 
   if (rings_.contains(number)) return nullptr;
   const RelaxedCapture relaxed;
   MaybeReason why = nullptr;
-  const Block block = pool.take(shape.bytes(), why);
+  const Block block = memory.take(shape.bytes(), why);
   if (!block.address) return why;
   if (const MaybeReason reason = write_rings(block.address, shape, report, stream)) {
-    pool.retire({block}, stream);
+    memory.give_back(block);
     return reason;
   }
   rings_.emplace(number, Pair{block});

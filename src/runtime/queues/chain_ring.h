@@ -14,7 +14,7 @@
 
 #include "jit/data/variant.h"
 #include "runtime/launch_reasons.h"
-#include "runtime/queues/block_pool.h"
+#include "runtime/queues/queue_memory.h"
 
 namespace klap::runtime {
 
@@ -26,7 +26,7 @@ class ChainRings {
 
   // Provides rings for chain `number`. Null on success, otherwise the reason why this launch must run the
   // original.
-  MaybeReason make_room(BlockPool& pool, CUstream stream, CUdeviceptr report, uint64_t number,
+  MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint64_t number,
                         uint32_t slot_bytes, uint64_t pool_bytes);
   // The head of the ring that is next.
   [[nodiscard]] CUdeviceptr address(uint64_t number) const;

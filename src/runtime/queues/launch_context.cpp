@@ -100,20 +100,20 @@ void CudaContext::replace_lazy(const std::vector<uint64_t>& sizes) {
   pool.replace_lazy(sizes);
 }
 
-LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream, Of of)
+LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream, BlockOf of)
     : context_(std::move(context)),
       stream_(stream),
       of_(of),
       is_blocking_(is_blocking_stream(stream)),
       green_(green_context_of(stream)),
       unusable_(wrong_context(stream, green_ != nullptr)),
-      pooled_memory_(context_->pool, stream, of == Of::Stream),
+      pooled_memory_(context_->pool, stream, of),
       launch_memory_(context_->launch_pool, context_->pool, stream) {
   if (unusable_ == nullptr) report_ = context_->reports.take(stream);
 }
 
 LaunchContext::~LaunchContext() {
-  if (of_ == Of::Node)
+  if (of_ == BlockOf::Node)
     try_or_report("cuGraphInstantiate", "queues are not given back", [&] { release_in_stream(); });
 }
 
@@ -188,8 +188,7 @@ Block RecordQueue::take() {
 // launches. So there is one for each pair of limit and record size, rounded up if parents alternate.
 MaybeReason WorkQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
                                  uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
-  WorkQueueShape wanted =
-      WorkQueueShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
+  WorkQueueShape wanted = shape_within(record_bytes, groups, pool_bytes);
   if (wanted.records < std::max<uint64_t>(groups, 1)) return &reasons::kQueueOverPoolBytes;  // one for each
   had_many_groups_ = had_many_groups_ || groups > kMostLazyGroups;
   if (!had_many_groups_ && memory.is_lazy(lazy_.address != 0)) wanted = wanted.in_lazy_memory();
@@ -287,7 +286,7 @@ std::vector<Block> Queues::take_blocks() {
 }
 
 MaybeReason LaunchContext::make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes) {
-  return rings_.make_room(context_->pool, stream_, report_.address, number, slot_bytes, pool_bytes);
+  return rings_.make_room(pooled_memory_, stream_, report_.address, number, slot_bytes, pool_bytes);
 }
 
 ReportSlot LaunchContext::guard_report() {
@@ -304,7 +303,7 @@ ReportSlot LaunchContext::count_report() {
 
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
   end_launch();  // perhaps there was no room for a larger part of the same grid
-  if (of_ == Of::Node || buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr)
+  if (of_ == BlockOf::Node || buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr)
     return pooled_memory_;
   current_ = &own_;
   return launch_memory_;
@@ -348,6 +347,7 @@ void LaunchContext::record_use() {
 }
 
 std::vector<Block> LaunchContext::take_blocks() {
+  work_queue_part_.reset();
   std::vector<Block> blocks = kept_.take_blocks();
   for (const Block& block : rings_.take()) {
     if (block.address != 0) blocks.push_back(block);
@@ -474,7 +474,7 @@ std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t
 std::shared_ptr<LaunchContext> LaunchContexts::make_for_node(uint64_t context_id, CUstream stream) {
   const std::lock_guard lock(mutex_);
   any_nodes_.store(true, std::memory_order_relaxed);
-  return std::make_shared<LaunchContext>(cuda_context(context_id), stream, LaunchContext::Of::Node);
+  return std::make_shared<LaunchContext>(cuda_context(context_id), stream, BlockOf::Node);
 }
 
 bool LaunchContexts::note_graph(uint64_t context_id) {

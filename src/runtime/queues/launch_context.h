@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -91,6 +92,11 @@ class WorkQueue {
  public:
   MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
                         uint64_t groups, uint64_t pool_bytes);
+  // The shape that it then has. It may use another kind of memory.
+  [[nodiscard]] WorkQueueShape shape_within(uint32_t record_bytes, uint64_t groups,
+                                            uint64_t pool_bytes) const {
+    return WorkQueueShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
+  }
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   [[nodiscard]] uint64_t records() const { return shape_.records; }
   // The bytes that it needs in ordinary memory if it may not have lazy memory any more, 0 if it has none.
@@ -127,8 +133,7 @@ struct Queues {
 class LaunchContext {
  public:
   // Queues of a stream move as its launches need it. Those of a node in a graph stay where they are.
-  enum class Of : uint8_t { Stream, Node };
-  LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream, Of of = Of::Stream);
+  LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream, BlockOf of = BlockOf::Stream);
   // The memory of a stream's goes when the stream does, that of a node's goes now.
   ~LaunchContext();
   LaunchContext(const LaunchContext&) = delete;
@@ -153,6 +158,21 @@ class LaunchContext {
   MaybeReason make_work_queue_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes,
                                    jit::Buffer buffer);
   [[nodiscard]] CUdeviceptr work_queue() const { return current_->work_queue.address(); }
+  // The shape that it would have.
+  [[nodiscard]] WorkQueueShape work_queue_shape(uint32_t record_bytes, uint64_t groups,
+                                                uint64_t pool_bytes) const {
+    return current_->work_queue.shape_within(record_bytes, groups, pool_bytes);
+  }
+  // How much of pool_bytes it has, nothing if that is not known.
+  struct Part {
+    uint64_t of = 0, bytes = 0;
+  };
+  [[nodiscard]] std::optional<Part> work_queue_part() const { return work_queue_part_; }
+  void set_work_queue_part(Part part) { work_queue_part_ = part; }
+  // The bytes of memory that its queues may still take.
+  [[nodiscard]] uint64_t memory_left() { return context_->pool.left(of_); }
+  // True if more is about to become free.
+  [[nodiscard]] bool awaits_memory() { return context_->pool.has_retired(); }
   // The number of launches that it has room for.
   [[nodiscard]] uint64_t work_queue_records() const { return current_->work_queue.records(); }
   // True if the queues are this launch's alone.
@@ -221,7 +241,7 @@ class LaunchContext {
 
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
-  const Of of_;
+  const BlockOf of_;
   bool is_blocking_;
   const CUgreenCtx green_;
   MaybeReason unusable_ = nullptr;
@@ -232,6 +252,7 @@ class LaunchContext {
   Queues kept_;               // for one launch after another, in pooled memory
   Queues own_;                // of the launch that is being enqueued, where it has its own
   Queues* current_ = &kept_;  // that it uses
+  std::optional<Part> work_queue_part_;
   ChainRings rings_;
   CUevent last_use_ = nullptr;
   uint64_t unmarked_ = 0;  // operations in flight, and so not known to be done

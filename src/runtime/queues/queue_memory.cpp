@@ -27,7 +27,7 @@ CUresult make_pool(CUmemoryPool& pool) {
 
 }  // namespace
 
-Block PooledMemory::take(uint64_t bytes, MaybeReason& why) { return pool_.take(bytes, why); }
+Block PooledMemory::take(uint64_t bytes, MaybeReason& why) { return pool_.take(bytes, why, of_); }
 
 Block PooledMemory::take_lazy(const LazyShape& shape, MaybeReason& why) {
   return pool_.take_lazy(shape, stream_, why);

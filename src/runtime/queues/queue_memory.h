@@ -37,17 +37,16 @@ class QueueMemory {
 
 class PooledMemory : public QueueMemory {
  public:
-  // Lazy memory is left when the program needs memory, so a queue that has it may move.
-  PooledMemory(BlockPool& pool, CUstream stream, bool may_move)
-      : pool_(pool), stream_(stream), may_move_(may_move) {}
+  PooledMemory(BlockPool& pool, CUstream stream, BlockOf of) : pool_(pool), stream_(stream), of_(of) {}
   Block take(uint64_t bytes, MaybeReason& why) override;
   Block take_lazy(const LazyShape& shape, MaybeReason& why) override;
   void fetch_lazy(CUdeviceptr address, uint64_t bytes) override {
     const RelaxedCapture relaxed;
     (void)pool_.lazy().fetch(address, bytes, stream_);
   }
+  // Lazy memory is left when the program needs memory, so a queue that has it must be one that may move.
   [[nodiscard]] bool is_lazy(bool has_it) const override {
-    return may_move_ && (has_it ? pool_.lazy().may_be_kept() : pool_.lazy().is_on());
+    return of_ == BlockOf::Stream && (has_it ? pool_.lazy().may_be_kept() : pool_.lazy().is_on());
   }
   void give_back(const Block& block) override { pool_.retire({block}, stream_); }
   [[nodiscard]] bool lasts() const override { return true; }
@@ -55,7 +54,7 @@ class PooledMemory : public QueueMemory {
  private:
   BlockPool& pool_;
   const CUstream stream_;
-  const bool may_move_;
+  const BlockOf of_;
 };
 
 // A memory pool of the driver for the memory that single launches of a CUDA context take.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "program.h"
@@ -122,8 +123,14 @@ class Cells {
     gpu::wait(what);
     report.expect_equal(what, buffer_.to_host(), expected_);
   }
-  // For a thread that has waited for its own work.
-  [[nodiscard]] bool is_as_expected() const { return buffer_.to_host() == expected_; }
+  // The first wrong cell, or nothing. For a thread that has waited for its own work.
+  [[nodiscard]] std::string mistake() const {
+    const std::vector<int> cells = buffer_.to_host();
+    const auto [got, want] = std::mismatch(cells.begin(), cells.end(), expected_.begin());
+    if (got == cells.end()) return "";
+    return "cell " + std::to_string(got - cells.begin()) + " is " + std::to_string(*got) + " instead of " +
+           std::to_string(*want);
+  }
 
  private:
   gpu::Buffer<int> buffer_;

@@ -11,9 +11,12 @@
 #include <dlfcn.h>
 #include <malloc.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -28,6 +31,7 @@ namespace {
 
 constexpr int kHostThreads = 10, kStreams = 4, kMostJobs = 10;
 constexpr double kRoundSeconds = 5;
+constexpr auto kMostRound = std::chrono::seconds(30);
 constexpr int kParents = 24, kCount = 40, kBias = 5;  // of driver_module.cu
 
 using Random = std::mt19937;
@@ -38,6 +42,7 @@ double seconds_since(Clock::time_point begin) {
 }
 
 struct Job {
+  const char* name;
   void (*launch)(int* cells, int amount, cudaStream_t stream);
   void (*expect)(Cells& cells, int amount);
 };
@@ -45,21 +50,23 @@ struct Job {
 int blocks_of(int amount) { return 1 + amount % kMostBlocks; }
 
 const Job kJobs[] = {
-    {[](int* c, int n, cudaStream_t s) { parent<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
+    {"parent", [](int* c, int n, cudaStream_t s) { parent<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
      [](Cells& c, int n) { c.expect_parent(n, blocks_of(n)); }},
-    {[](int* c, int n, cudaStream_t s) { parent_forget<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
+    {"parent_forget",
+     [](int* c, int n, cudaStream_t s) { parent_forget<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
      [](Cells& c, int n) { c.expect_parent(n, blocks_of(n)); }},
-    {[](int* c, int n, cudaStream_t s) { parent_of_two<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
+    {"parent_of_two",
+     [](int* c, int n, cudaStream_t s) { parent_of_two<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
      [](Cells& c, int n) { c.expect_parent(n, blocks_of(n)); }},
-    {[](int* c, int, cudaStream_t s) { square<<<kBlocks, kBlockSize, 0, s>>>(c); },
+    {"square", [](int* c, int, cudaStream_t s) { square<<<kBlocks, kBlockSize, 0, s>>>(c); },
      [](Cells& c, int) { c.expect_square(); }},
-    {[](int* c, int n, cudaStream_t s) { in_order<<<1 + n % 4, kBlockSize, 0, s>>>(c); },
+    {"in_order", [](int* c, int n, cudaStream_t s) { in_order<<<1 + n % 4, kBlockSize, 0, s>>>(c); },
      [](Cells& c, int n) { c.expect_in_order(1 + n % 4); }},
-    {[](int* c, int n, cudaStream_t s) { descend<<<1, 1, 0, s>>>(c, n % 5); },
+    {"descend", [](int* c, int n, cudaStream_t s) { descend<<<1, 1, 0, s>>>(c, n % 5); },
      [](Cells& c, int n) { c.expect_descent(n % 5); }},
-    {[](int* c, int n, cudaStream_t s) { links<<<1, kBlockSize, 0, s>>>(c, 0, 1 + n % 9); },
+    {"links", [](int* c, int n, cudaStream_t s) { links<<<1, kBlockSize, 0, s>>>(c, 0, 1 + n % 9); },
      [](Cells& c, int n) { c.expect_links(1 + n % 9); }},
-    {[](int* c, int n, cudaStream_t s) { passing<<<1, kBlockSize, 0, s>>>(c, 0, 1 + n % 9, 1); },
+    {"passing", [](int* c, int n, cudaStream_t s) { passing<<<1, kBlockSize, 0, s>>>(c, 0, 1 + n % 9, 1); },
      [](Cells& c, int n) { c.expect_passing(1 + n % 9); }},
 };
 
@@ -100,11 +107,12 @@ class Soak {
     return why_;
   }
 
-  void judge(bool right, const char* what) {
+  // What is wrong, or nothing.
+  void judge(const std::string& mistake) {
     ++sequences_;
-    if (right) return;
+    if (mistake.empty()) return;
     const std::lock_guard lock(mutex_);
-    if (why_.empty()) why_ = std::string(what) + ", sequence " + std::to_string(sequences_.load());
+    if (why_.empty()) why_ = mistake + ", sequence " + std::to_string(sequences_.load());
   }
 
  private:
@@ -121,6 +129,13 @@ struct Step {
   int amount;
 };
 
+std::string text_of(const std::vector<Step>& steps) {
+  std::string text;
+  for (const Step& step : steps)
+    text += (text.empty() ? "" : " ") + std::string(step.job->name) + "(" + std::to_string(step.amount) + ")";
+  return text;
+}
+
 std::vector<Step> random_steps(Random& random) {
   std::vector<Step> steps(1 + random() % kMostJobs);
   for (Step& step : steps) step = {kJobs + random() % std::size(kJobs), 1 + static_cast<int>(random() % 50)};
@@ -136,15 +151,23 @@ void expect(const std::vector<Step>& steps, Cells& cells) {
   for (const Step& step : steps) step.job->expect(cells, step.amount);
 }
 
-void run_graph(Random& random, Cells& cells, cudaStream_t stream) {
-  const std::vector<Step> steps = random_steps(random);
+// A sequence in a stream. It is named if it goes wrong or does not end.
+struct Sequence {
+  std::vector<Step> steps;
+  int replays = 0;  // of a graph; 0: launches
+
+  [[nodiscard]] std::string text() const {
+    return replays == 0 ? text_of(steps) : std::to_string(replays) + " replays of " + text_of(steps);
+  }
+};
+
+void run_graph(const Sequence& sequence, Cells& cells, cudaStream_t stream) {
   cudaGraph_t graph = capture(
-      stream, [&] { launch(steps, cells, stream); }, cudaStreamCaptureModeRelaxed);
+      stream, [&] { launch(sequence.steps, cells, stream); }, cudaStreamCaptureModeRelaxed);
   cudaGraphExec_t executable = instantiate(graph);
-  const int replays = 1 + static_cast<int>(random() % 4);
-  for (int i = 0; i < replays; ++i) {
+  for (int i = 0; i < sequence.replays; ++i) {
     gpu::check(cudaGraphLaunch(executable, stream), "cudaGraphLaunch");
-    expect(steps, cells);
+    expect(sequence.steps, cells);
   }
   gpu::check(cudaStreamSynchronize(stream), "waiting for a graph");
   gpu::check(cudaGraphExecDestroy(executable), "cudaGraphExecDestroy");
@@ -165,22 +188,42 @@ class Worker {
     }
   }
 
+  // What its streams have not ended.
+  [[nodiscard]] std::string unfinished() {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (is_running_[i] && cudaStreamQuery(streams_[i]) == cudaErrorNotReady)
+        text += "; " + sequences_[i].text();
+    }
+    return text;
+  }
+
  private:
   // Sequences in all of its streams at once.
   void run_streams() {
     for (size_t i = 0; i < streams_.size(); ++i) {
-      if (soak_.all() && random_() % 4 == 0) {
-        run_graph(random_, cells_[i], streams_[i]);
+      begin(i);
+      if (sequences_[i].replays != 0) {
+        run_graph(sequences_[i], cells_[i], streams_[i]);
         continue;
       }
-      const std::vector<Step> steps = random_steps(random_);
-      launch(steps, cells_[i], streams_[i]);
-      expect(steps, cells_[i]);
+      launch(sequences_[i].steps, cells_[i], streams_[i]);
+      expect(sequences_[i].steps, cells_[i]);
     }
     for (size_t i = 0; i < streams_.size(); ++i) {
       streams_[i].synchronize();
-      soak_.judge(cells_[i].is_as_expected(), "launches of one stream");
+      is_running_[i] = false;
+      const std::string mistake = cells_[i].mistake();
+      soak_.judge(mistake.empty() ? "" : mistake + " behind " + sequences_[i].text());
     }
+  }
+
+  void begin(size_t stream) {
+    const std::lock_guard lock(mutex_);
+    sequences_[stream].replays = soak_.all() && random_() % 4 == 0 ? 1 + static_cast<int>(random_() % 4) : 0;
+    sequences_[stream].steps = random_steps(random_);
+    is_running_[stream] = true;
   }
 
   void run_module() {
@@ -198,7 +241,7 @@ class Worker {
     streams_[0].synchronize();
     std::vector<int> expected;
     for (int i = 0; i < kParents * kCount; ++i) expected.push_back(i / kCount + kBias);
-    soak_.judge(of_module_.to_host() == expected, "a module's kernel");
+    soak_.judge(of_module_.to_host() == expected ? "" : "a module's kernel");
     check(functions.unload(module), "cuModuleUnload");
   }
 
@@ -212,6 +255,9 @@ class Worker {
   Random random_;
   const std::vector<Stream> streams_;
   std::vector<Cells> cells_;
+  std::mutex mutex_;  // for unfinished()
+  std::array<Sequence, kStreams> sequences_;
+  std::array<std::atomic<bool>, kStreams> is_running_{};
   const gpu::Buffer<int> of_module_{kParents * kCount};
 };
 
@@ -230,15 +276,29 @@ void print_sample(Soak& soak, Clock::time_point begin) {
   std::fflush(stdout);
 }
 
+// Ends the process, which waits for what does not end.
+[[noreturn]] void give_up(const std::vector<std::unique_ptr<Worker>>& workers) {
+  std::string text;
+  for (const auto& worker : workers) text += worker->unfinished();
+  std::printf("FAIL soak: a round does not end%s\n", text.c_str());
+  std::fflush(stdout);
+  if (std::getenv("SOAK_STAYS") != nullptr) std::this_thread::sleep_for(std::chrono::minutes(10));
+  std::_Exit(1);
+}
+
 void run_round(Soak& soak, Random& random) {
   // Without it native runs lose launches, since all streams' parents share the device.
   gpu::check(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 1 << 16), "cudaDeviceSetLimit");
   std::vector<std::unique_ptr<Worker>> workers;
   for (int i = 0; i < kHostThreads; ++i) workers.push_back(std::make_unique<Worker>(soak, random()));
   gpu::wait("zeros");
-  std::vector<std::thread> threads;
-  for (const auto& worker : workers) threads.emplace_back([&worker] { worker->work(); });
-  for (std::thread& thread : threads) thread.join();
+  const Clock::time_point given_up = Clock::now() + kMostRound;
+  std::vector<std::future<void>> threads;
+  for (const auto& worker : workers)
+    threads.push_back(std::async(std::launch::async, [&worker] { worker->work(); }));
+  for (const std::future<void>& thread : threads) {
+    if (thread.wait_until(given_up) == std::future_status::timeout) give_up(workers);
+  }
   gpu::wait("a round");
 }
 

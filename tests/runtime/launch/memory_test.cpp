@@ -125,6 +125,47 @@ TEST_F(MemoryTest, AllQueuesTogetherTakeAnEighth) {
   EXPECT_EQ(nullptr, why);
 }
 
+// A recursion's queue would like 256 MB, which is all that queues may take here.
+TEST_F(MemoryTest, ManyStreamsShareLittleMemory) {
+  leave(size_t{2} << 30);
+  for (int i = 0; i < 40; ++i) launch(nesting_, new_stream());
+  EXPECT_LE(size_t{2} << 30, free_memory() + (size_t{2} << 30) / 8);
+}
+
+TEST_F(MemoryTest, AStreamKeepsTheQueueThatItHas) {
+  const CUstream first = new_stream();
+  launch(nesting_, first);
+  leave(size_t{1} << 20);
+  forget_calls();
+  launch(nesting_, first);
+  EXPECT_TRUE(calls("cuMemAlloc_v2").empty());
+  EXPECT_TRUE(calls("cuMemcpyHtoDAsync_v2").empty()) << "of another head";
+}
+
+// The original in a graph is worse than one in a stream.
+TEST_F(MemoryTest, GraphsFindMemoryWhereStreamsHaveTakenTheirs) {
+  leave(8000000);
+  BlockPool pool(~uint64_t{0});
+  MaybeReason why = nullptr;
+  EXPECT_NE(0u, pool.take(1000000, why).address);
+  EXPECT_EQ(0u, pool.left(BlockOf::Stream));
+  EXPECT_EQ(250000u, pool.left(BlockOf::Node));
+  EXPECT_EQ(0u, pool.take(250001, why, BlockOf::Node).address);
+  EXPECT_EQ(&reasons::kQueuesOverShare, why);
+  EXPECT_NE(0u, pool.take(250000, why, BlockOf::Node).address);
+  EXPECT_EQ(0u, pool.left(BlockOf::Node));
+}
+
+TEST_F(MemoryTest, NobodyMayTakeMoreThanAll) {
+  leave(8000000);
+  BlockPool pool(600000);
+  MaybeReason why = nullptr;
+  EXPECT_EQ(600000u, pool.left(BlockOf::Node));
+  EXPECT_EQ(480000u, pool.left(BlockOf::Stream)) << "some is left for graphs";
+  EXPECT_EQ(0u, pool.take(600001, why, BlockOf::Node).address);
+  EXPECT_EQ(&reasons::kQueuesOverTotalBytes, why);
+}
+
 TEST_F(MemoryTest, UnknownIsAsGoodAsNone) {
   setenv("FAKE_CUDA_FAIL", "cuMemGetInfo_v2=999", 1);
   EXPECT_EQ(std::nullopt, redirect_launch(launch_of(parent_)));

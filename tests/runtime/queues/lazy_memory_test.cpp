@@ -287,9 +287,10 @@ TEST_F(LazyMemoryTest, WithoutMemoryForTheFrontTheOriginalRuns) {
   setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2", 1);
   EXPECT_FALSE(redirect_launch(nesting).has_value());
   unsetenv("FAKE_CUDA_FAIL");
-  EXPECT_EQ(1u, calls("cuMemAllocManaged").size());
+  EXPECT_LE(1u, calls("cuMemAllocManaged").size());
+  forget_calls();
   launch(nesting_);
-  EXPECT_EQ(1u, calls("cuMemAllocManaged").size());
+  EXPECT_EQ(0u, calls("cuMemAllocManaged").size()) << "it is still there";
   EXPECT_LT(0u, head().places.front_records);
 }
 
