@@ -70,10 +70,10 @@ TEST(Groups, VariantsAreNamedAfterThem) {
   const auto name = [](const Asked& asked) {
     return rewrite_module(launching_program(), request_of(asked)).variants.at(0).parent_variant;
   };
-  EXPECT_THAT(name({.granularity = Granularity::Block}), HasSubstr("$klap_block_"));
-  EXPECT_THAT(name({.granularity = Granularity::MultiBlock, .multiblock = 7}), HasSubstr("$klap_multi7_"));
-  EXPECT_THAT(name({.granularity = Granularity::MultiBlock, .multiblock = 16}), HasSubstr("$klap_multi16_"));
-  EXPECT_THAT(name({.launcher = Launcher::Device}), HasSubstr("$klap_grid_device_"));
+  EXPECT_THAT(name({.granularity = Granularity::Block}), HasSubstr("klap_block_"));
+  EXPECT_THAT(name({.granularity = Granularity::MultiBlock, .multiblock = 7}), HasSubstr("klap_multi7_"));
+  EXPECT_THAT(name({.granularity = Granularity::MultiBlock, .multiblock = 16}), HasSubstr("klap_multi16_"));
+  EXPECT_THAT(name({.launcher = Launcher::Device}), HasSubstr("klap_grid_device_"));
 }
 
 // They need more registers than most kernels, and blocks of 1,024 threads leave 64 to each.

@@ -61,7 +61,7 @@ TEST(NoRuntime, LinkedImageHasNothingOfIt) {
   const jit::RewrittenModule without = jit::rewrite_module(program, request);
   EXPECT_FALSE(without.from_memory_cache);
   EXPECT_THAT(without.cubin, Not(HasSubstr("cudaCDP2")));
-  EXPECT_THAT(without.cubin, HasSubstr("_Z6parentPiPKi$klap_grid_"));
+  EXPECT_THAT(without.cubin, HasSubstr("_Z6parentB18klap_grid_"));
   EXPECT_THAT(without.remarks.at(0).notes, testing::Contains(HasSubstr("without the device runtime")));
 }
 

@@ -32,7 +32,7 @@ class Packed : public testing::Test {
     detail_ = remarks[0].detail;
   }
   [[nodiscard]] size_t place(const std::string& what) const {
-    return text_.find(what, text_.find("$klap_grid"));
+    return text_.find(what, text_.find("klap_grid"));
   }
 
   std::string ptx_ = read_file(std::string(KLAP_IDIOM_DIR) + "/cdp2.ptx");

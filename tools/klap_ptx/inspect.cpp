@@ -12,6 +12,7 @@
 #include "jit/plan/describe.h"
 #include "klap_ptx/input.h"
 #include "support/demangle.h"
+#include "support/generated_name.h"
 
 namespace klap::tool {
 
@@ -74,7 +75,8 @@ std::vector<std::string> describe(const jit::Unit& unit) {
 
 // Whether a kernel, or one that was made from it, is asked for.
 bool wanted(const InspectOptions& options, const std::string& kernel) {
-  const std::string origin = kernel.substr(0, kernel.find("$klap_"));
+  const std::string made_from = name_made_from(kernel);
+  const std::string& origin = made_from.empty() ? kernel : made_from;
   return options.kernel.empty() || settings::glob_match(options.kernel, origin) ||
          settings::glob_match(options.kernel, demangle(origin));
 }

@@ -16,6 +16,7 @@
 #include "jit/strategy/worklist.h"
 #include "ptx-patterns/templates/executor/copy_arguments.h"
 #include "ptx-patterns/templates/executor/grid_records.h"
+#include "support/generated_name.h"
 #include "support/hash.h"
 #include "transform/aggregate/aggregate.h"
 #include "transform/aggregate/consumer.h"
@@ -171,7 +172,7 @@ class Executor final : public CommonQueue {
 
   // All its variants keep orders, so a second one has a name of its own.
   [[nodiscard]] std::string parent_name(const Plan& plan, const PlannedSite& site) const override {
-    return variant_name(plan, site) + (site.is_second ? "_all" : "");
+    return variant_name(plan, site, site.is_second ? "_all" : "");
   }
 
   // The name begins with the first kernel of the group.
@@ -186,10 +187,10 @@ class Executor final : public CommonQueue {
         if (kernels[i].orders[j].may_be_lost()) hash.add(fmt::format("unordered {}", j));
       }
     }
-    return fmt::format("{}$klap_executor_{}_{}{}", kernels.front().facts->function.name,
-                       unit_tag(plan, site.child_unit), hash.hex().substr(0, 8),
-                       site.shape.grid_is_1d ? "_1d" : "") +
-           (site.shape.copies ? "_copies" : "") + occupancy_tag(site.shape);
+    return generated_name(kernels.front().facts->function.name,
+                          fmt::format("executor_{}_{}{}{}{}", unit_tag(plan, site.child_unit),
+                                      hash.hex().substr(0, 8), site.shape.grid_is_1d ? "_1d" : "",
+                                      site.shape.copies ? "_copies" : "", occupancy_tag(site.shape)));
   }
 
   [[nodiscard]] transform::Generated consumer(const Plan& plan, const PlannedSite& site,

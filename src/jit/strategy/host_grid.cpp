@@ -50,7 +50,7 @@ class HostGrid final : public QueuePerSite {
     const std::string division =
         shape.flat ? fmt::format("flat{}{}", shape.flat_threads, shape.in_one_row() ? "row" : "")
                    : std::to_string(shape.pack);
-    return one_child_name(plan, site, "run", division) + optimisations_tag(shape);
+    return one_child_name(plan, site, "run", division, optimisations_tag(shape));
   }
 
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "support/generated_name.h"
 #include "support/hash.h"
 
 namespace klap::jit {
@@ -40,17 +41,21 @@ std::string unit_tag(const Plan& plan, size_t unit) {
   return Hasher().add(plan.units[unit]->unit().ptx).add(std::to_string(unit)).hex().substr(0, 8);
 }
 
-std::string variant_name(const Plan& plan, const PlannedSite& site) {
-  return fmt::format("{}$klap_{}{}{}{}_{}", site.parent->function.name, aggregation_tag(site.aggregation),
-                     site.aggregation.keeps_order ? "_kept" : "", site.in_blocks ? "_in_blocks" : "",
-                     site.fused ? "_fused" : "", unit_tag(plan, site.parent_unit));
+std::string variant_name(const Plan& plan, const PlannedSite& site, std::string_view more) {
+  return generated_name(
+      site.parent->function.name,
+      fmt::format("{}{}{}{}_{}{}", aggregation_tag(site.aggregation),
+                  site.aggregation.keeps_order ? "_kept" : "", site.in_blocks ? "_in_blocks" : "",
+                  site.fused ? "_fused" : "", unit_tag(plan, site.parent_unit), more));
 }
 
 std::string one_child_name(const Plan& plan, const PlannedSite& site, std::string_view kind,
-                           std::string_view division) {
+                           std::string_view division, std::string_view more) {
   const transform::ConsumerShape& shape = site.shape;
-  return fmt::format("{}$klap_{}_{}_{}_{}{}{}", site.child->name, kind, unit_tag(plan, site.child_unit),
-                     block_tag(shape), division, shape.grid_is_1d ? "_1d" : "", layout_tag(shape.layout));
+  return generated_name(
+      site.child->name,
+      fmt::format("{}_{}_{}_{}{}{}{}", kind, unit_tag(plan, site.child_unit), block_tag(shape), division,
+                  shape.grid_is_1d ? "_1d" : "", layout_tag(shape.layout), more));
 }
 
 std::string layout_tag(const transform::RecordLayout& layout) {

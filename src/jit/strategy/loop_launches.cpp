@@ -9,6 +9,7 @@
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/recorded.h"
 #include "ptx-patterns/templates/loop_launches/loop_records.h"
+#include "support/generated_name.h"
 #include "support/hash.h"
 #include "transform/aggregate/aggregate.h"
 #include "transform/aggregate/consumer.h"
@@ -40,9 +41,9 @@ std::string several_kernels_name(const Plan& plan, const PlannedSite& site) {
   Hasher kernels;
   for (const transform::ConsumerBody& body : site.shape.bodies)
     kernels.add(fmt::format("{} {}", body.kernel->name, fmt::join(body.block, "x")));
-  return fmt::format("{}$klap_{}_{}_{}{}", site.shape.bodies.front().kernel->name, kind_of(site),
-                     unit_tag(plan, site.child_unit), kernels.hex().substr(0, 8),
-                     site.shape.grid_is_1d ? "_1d" : "");
+  return generated_name(site.shape.bodies.front().kernel->name,
+                        fmt::format("{}_{}_{}{}", kind_of(site), unit_tag(plan, site.child_unit),
+                                    kernels.hex().substr(0, 8), site.shape.grid_is_1d ? "_1d" : ""));
 }
 
 class LoopLaunches final : public CommonQueue {

@@ -5,6 +5,7 @@
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/promotion_plan.h"
+#include "support/generated_name.h"
 #include "transform/aggregate/aggregate.h"
 #include "transform/promotion/promote.h"
 
@@ -30,8 +31,8 @@ class Promotion final : public Strategy {
   }
 
   [[nodiscard]] std::string parent_name(const Plan& plan, const PlannedSite& site) const override {
-    return fmt::format("{}$klap_{}_{}", site.parent->function.name, site.promotion->shape.name(),
-                       unit_tag(plan, site.parent_unit));
+    return generated_name(site.parent->function.name, fmt::format("{}_{}", site.promotion->shape.name(),
+                                                                  unit_tag(plan, site.parent_unit)));
   }
 
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,

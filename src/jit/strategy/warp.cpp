@@ -8,6 +8,7 @@
 #include "jit/strategy/aggregated.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/plan_text.h"
+#include "support/generated_name.h"
 #include "transform/aggregate/consumer.h"
 #include "transform/aggregate/warp.h"
 
@@ -53,8 +54,9 @@ class Warp final : public Strategy {
   }
 
   [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override {
-    return fmt::format("{}$klap_warp_{}{}{}", site.child->name, unit_tag(plan, site.child_unit),
-                       site.shape.grid_is_1d ? "_1d" : "", layout_tag(site.shape.layout));
+    return generated_name(site.child->name,
+                          fmt::format("warp_{}{}{}", unit_tag(plan, site.child_unit),
+                                      site.shape.grid_is_1d ? "_1d" : "", layout_tag(site.shape.layout)));
   }
 
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,

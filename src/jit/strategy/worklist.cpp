@@ -13,6 +13,7 @@
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/plan_text.h"
 #include "jit/strategy/recorded.h"
+#include "support/generated_name.h"
 #include "support/hash.h"
 #include "transform/aggregate/aggregate.h"
 #include "transform/aggregate/consumer.h"
@@ -121,11 +122,10 @@ class Worklist final : public CommonQueue {
       kernels.add(fmt::format("{} {}", site.recursive_group->kernels[i].facts->function.name,
                               fmt::join(site.shape.bodies[i].block, "x")));
     }
-    return fmt::format("{}$klap_worklist_{}_{}{}{}",
-                       site.recursive_group->kernels.front().facts->function.name,
-                       unit_tag(plan, site.child_unit), kernels.hex().substr(0, 8),
-                       site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "") +
-           occupancy_tag(site.shape);
+    return generated_name(site.recursive_group->kernels.front().facts->function.name,
+                          fmt::format("worklist_{}_{}{}{}{}", unit_tag(plan, site.child_unit),
+                                      kernels.hex().substr(0, 8), site.shape.grid_is_1d ? "_1d" : "",
+                                      site.shape.takes == 1 ? "_single" : "", occupancy_tag(site.shape)));
   }
 
   [[nodiscard]] transform::Generated consumer(const Plan& plan, const PlannedSite& site,

@@ -44,8 +44,8 @@ Cut make_record_room(const Launch& launch, const ParentKernel& parent, LaunchCon
   }
 }
 
-// What a launch needs of a work queue. The number of groups that share it depends on the grid, which is small
-// enough to be counted if there are groups.
+// This is what a launch needs of a work queue. The number of groups that share it depends on the grid, which
+// is small enough to be counted if there are groups.
 struct WorkQueueDemand {
   uint64_t groups = 0;
   uint64_t records = 1;  // at least so many for each group

@@ -1,17 +1,14 @@
 #include "runtime/parents/listed_kernels.h"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "runtime/driver.h"
 #include "runtime/parents/handles.h"
+#include "support/generated_name.h"
 
 namespace klap::runtime {
 namespace {
-
-// It is part of the name of every kernel that klap_jit adds (jit/strategy/kernel_names.h).
-constexpr std::string_view kAdded = "$klap_";
 
 // How the driver lists the kernels of an image, and names them.
 template <class Image, class Kernel>
@@ -33,7 +30,7 @@ std::optional<std::vector<Kernel>> own_kernels(const Lister<Image, Kernel>& list
   for (Kernel kernel : all) {
     const char* name = nullptr;
     if (lister.name(&name, kernel) != CUDA_SUCCESS || name == nullptr) return std::nullopt;
-    if (std::string_view(name).find(kAdded) != std::string_view::npos) continue;
+    if (!name_made_from(name).empty()) continue;
     lister.learn(image, name, kernel);
     own.push_back(kernel);
   }

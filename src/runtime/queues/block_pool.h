@@ -53,7 +53,7 @@ struct Block {
   [[nodiscard]] bool is_lazy() const { return lazy_addresses != 0; }
 };
 
-// Who is to have a block: a stream, or a node of a graph.
+// A block is for a stream, or for a node of a graph.
 enum class BlockOf : uint8_t { Stream, Node };
 
 class BlockPool {

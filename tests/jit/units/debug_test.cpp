@@ -78,7 +78,7 @@ TEST(DebugUnits, AreRewrittenBesideTheirMachineCode) {
 TEST(DebugUnits, LabelsOfDebugSectionsStayWithTheOriginal) {
   const Program program = program_from_ptx(debug_fixture(), "debug");
   const std::string text = rewrite_ptx(program.units[0], request_with(true), nullptr);
-  EXPECT_THAT(text, HasSubstr("$klap_grid_"));
+  EXPECT_THAT(text, HasSubstr("klap_grid_"));
   EXPECT_EQ(text.find("$L__tmp0:"), text.rfind("$L__tmp0:"));
   const ptx::Module module = ptx::parse(text, "rewritten");
   EXPECT_TRUE(module.debug);
