@@ -166,4 +166,12 @@ RewrittenModule rewrite_module(const Program& program, const Request& request) {
   return module;
 }
 
+std::optional<RewrittenModule> find_rewritten(const Program& program, const Request& request) {
+  if (request.cache == nullptr || request.dump) return std::nullopt;
+  const CacheKey key = make_cache_key(program, request);
+  std::optional<RewrittenModule> module = request.cache->find(key, request);
+  if (module) module->key = key.hash;
+  return module;
+}
+
 }  // namespace klap::jit

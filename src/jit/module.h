@@ -6,6 +6,7 @@
 // header.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "jit/data/request.h"
@@ -20,5 +21,8 @@ std::vector<SiteRemark> explain_module(const Program& program, const Request& re
 // The whole pipeline. Throws Error when nothing usable can be made; a single variant that fails only becomes
 // a remark. When no site is rewritten `cubin` is empty and the program's own image is to be used.
 RewrittenModule rewrite_module(const Program& program, const Request& request);
+
+// Returns what rewrite_module() would if the cache has it, and nothing otherwise.
+std::optional<RewrittenModule> find_rewritten(const Program& program, const Request& request);
 
 }  // namespace klap::jit

@@ -4,6 +4,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/forms/queue_look.h"
+#include "runtime/parents/later_images.h"
 #include "runtime/parents/registry.h"
 #include "runtime/queues/launch_context.h"
 
@@ -45,6 +46,7 @@ std::optional<uint64_t> green_context_about_to_end(CUgreenCtx green) {
 
 void context_ended(uint64_t id) {
   LaunchContexts::instance().end_context(id);
+  if (LaterImages::any()) LaterImages::instance().end_context(id);
   Registry::instance().end_context(id);
   end_looks(id);
 }

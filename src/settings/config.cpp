@@ -129,6 +129,7 @@ Config load_config(const Environment& environment) {
     if (config.guard != GuardMode::Original) config.guard = GuardMode::Off;
   }
   if (const auto value = read("KLAP_TUNE")) config.tune = *parse_tune(*value);
+  if (const auto value = read("KLAP_ASYNC")) config.async = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
   const auto cache_dir = read("KLAP_CACHE_DIR");

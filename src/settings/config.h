@@ -73,6 +73,7 @@ struct Config {
   std::vector<std::string> counters;  // KLAP_COUNTERS
   GuardMode guard = GuardMode::On;    // KLAP_GUARD
   TuneMode tune = TuneMode::On;       // KLAP_TUNE
+  bool async = false;                 // KLAP_ASYNC
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
   bool device_runtime = true;                // KLAP_DEVICE_RUNTIME
   bool cache_disabled = false;               // KLAP_CACHE_DISABLE

@@ -140,6 +140,16 @@ constexpr std::array kTable{
         "Uses the settings that klap-ptx tune found for this program on this GPU, and chooses by the sizes "
         "of children how they run (optimisation flatten). sizes: only the latter. off: neither."},
     Setting{Kind::User,
+            "KLAP_ASYNC",
+            "",
+            {},
+            SettingType::Boolean,
+            {},
+            "0",
+            "1 lets the program begin with its own kernels while they are rewritten, and changes to the "
+            "rewritten ones between two launches. A module with variables does not change before the next "
+            "start. Modules that are in the cache are rewritten from the beginning."},
+    Setting{Kind::User,
             "",
             "name",
             kKernelOnly,

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -62,12 +63,12 @@ constexpr int kDestructorRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 
 enum State : uint32_t { kStarting, kRunning, kAbandoned, kEnded };
 
-// One piece of work, owned by the thread that waits and the one that runs it.
+// One piece of work, owned by the thread that waits, if one does, and the one that runs it.
 struct Job {
-  explicit Job(const std::function<void()>& to_do) : work(to_do) {}
-  const std::function<void()>& work;
+  Job(std::function<void()> to_do, int all_owners) : work(std::move(to_do)), owners(all_owners) {}
+  const std::function<void()> work;
   Word state{kStarting};
-  std::atomic<int> owners{2};
+  std::atomic<int> owners;
   std::exception_ptr failure;
   int destructor_rounds = kDestructorRounds;
 };
@@ -211,18 +212,31 @@ void enter() {
   refuse("the process is ending");
 }
 
+// The job is the thread's from now on.
+Job* start(std::unique_ptr<Job> job) {
+  enter();
+  if (const int error = start_thread(job.get()); error != 0) {
+    leave();
+    throw Error(ErrorCode::Unsupported, std::string("no thread can be created: ") + std::strerror(error));
+  }
+  return job.release();
+}
+
 }  // namespace
+
+void start_in_own_thread(std::function<void()> work) {
+  prepare_process();
+  start(std::make_unique<Job>(
+      [to_do = std::move(work)] {
+        if (!ending.load()) to_do();
+      },
+      1));
+}
 
 void run_in_own_thread(const std::function<void()>& work) {
   prepare_process();
   const uint32_t generation = forks.load();
-  auto owned = std::make_unique<Job>(work);
-  enter();
-  if (const int error = start_thread(owned.get()); error != 0) {
-    leave();
-    throw Error(ErrorCode::Unsupported, std::string("no thread can be created: ") + std::strerror(error));
-  }
-  Job* const job = owned.release();
+  Job* const job = start(std::make_unique<Job>(std::cref(work), 2));
   if (!wait_for_begin(*job)) {
     release(job);
     leave();
@@ -235,8 +249,10 @@ void run_in_own_thread(const std::function<void()>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
+bool process_ends() noexcept { return ending.load(std::memory_order_relaxed); }
+
 void stop_if_process_ends() {
-  if (ending.load(std::memory_order_relaxed)) refuse("the process is ending");
+  if (process_ends()) throw Error(ErrorCode::Toolchain, "the process is ending");
 }
 
 void wait_first_at_exit() {

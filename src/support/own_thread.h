@@ -18,8 +18,14 @@ namespace klap {
 // thread would wait for the caller.
 void run_in_own_thread(const std::function<void()>& work);
 
-// Work that takes long asks now and then. Throws Error(Unsupported) when exit() is waiting for it.
+// Returns at once. Work that has not begun when exit() waits does not begin. What it throws is lost. Throws
+// Error(Unsupported) if there is no thread for it.
+void start_in_own_thread(std::function<void()> work);
+
+// Work that takes long asks now and then. Throws Error(Toolchain) when exit() is waiting for it: no more can
+// be compiled, which says nothing about what was to be.
 void stop_if_process_ends();
+bool process_ends() noexcept;
 
 // True in such a thread.
 bool is_own_thread() noexcept;

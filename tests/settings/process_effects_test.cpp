@@ -1,11 +1,13 @@
 // Settings of the whole process: the config file, the log, the cache, statistics, and how images are linked.
 #include <filesystem>
+#include <span>
 
 #include "effects.h"
 
 namespace klap::settings_test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -179,6 +181,24 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(run({"KLAP_PROFILER_RANGES=1"}).stats["launches"]["redirected"]["_Z6parentPii"], 1)
         << "without a profiler";
   }
+  void async() {
+    const std::string log = "KLAP_LOG_FILE=" + path("log");
+    const auto launch_twice = [&](const std::string& setting, const std::string& awaited) {
+      std::filesystem::remove(path("log"));
+      return run_kernel("launches.fatbin", "_Z6parentPii",
+                        {"KLAP_GUARD=off", "KLAP_LOG=info", log, "LOADER_AWAITS=" + awaited, setting}, 2, 2);
+    };
+    const Outcome changed = launch_twice("KLAP_ASYNC=1", "rewritten, ");
+    ASSERT_LE(2u, changed.launched.size());
+    EXPECT_EQ(changed.launched[0], "_Z6parentPii") << "it does not wait";
+    EXPECT_THAT(std::span(changed.launched).subspan(1),
+                AllOf(testing::Contains(testing::StartsWith("_Z6parentB18klap_grid_")),
+                      Not(testing::Contains("_Z6parentPii"))));
+    EXPECT_EQ(changed.stats["launches"]["redirected"]["_Z6parentPii"], 1);
+    EXPECT_EQ(changed.stats["modules"][0]["how"], "rewritten");
+    EXPECT_TRUE(launch_twice("KLAP_ASYNC=1", "rewritten, ").redirected()) << "it is in the cache";
+    EXPECT_TRUE(launch_twice("KLAP_ASYNC=0", "rewritten, ").redirected());
+  }
   void sizes() {
     EXPECT_EQ(run().stats["child_sizes"], nullptr);
     const nlohmann::json sizes = run({"KLAP_SIZES=1"}).stats["child_sizes"];
@@ -211,6 +231,7 @@ const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
       {"KLAP_PROFILER_RANGES", &ProcessEffects::nvtx},
       {"KLAP_GUARD", &ProcessEffects::guard},
       {"KLAP_TUNE", &ProcessEffects::tune},
+      {"KLAP_ASYNC", &ProcessEffects::async},
   };
   return effects;
 }

@@ -123,6 +123,32 @@ TEST(OwnThread, WorkIsToldThatTheProcessEnds) {
             }));
 }
 
+TEST(OwnThread, WorkThatNobodyWaitsForIsDone) {
+  std::atomic<bool> done{false};
+  start_in_own_thread([&] {
+    EXPECT_TRUE(is_own_thread());
+    done = true;
+  });
+  while (!done) std::this_thread::yield();
+  start_in_own_thread([] { throw std::runtime_error("nobody learns of it"); });
+}
+
+TEST(OwnThread, ExitWaitsForWorkThatNobodyWaitsFor) {
+  EXPECT_EQ(0, in_process([] {
+              static std::atomic<bool> begun{false};
+              start_in_own_thread([] {
+                static Used used;
+                wait_first_at_exit();
+                for (begun = true; !process_ends(); usleep(1000)) {
+                }
+                usleep(20'000);
+                if (!used.alive) _exit(1);
+              });
+              while (!begun) std::this_thread::yield();
+              exit(0);
+            }));
+}
+
 TEST(OwnThread, NoWorkBeginsWhileTheProcessEnds) {
   EXPECT_EQ(5, in_process([] {
               std::atexit([] {

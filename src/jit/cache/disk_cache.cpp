@@ -49,7 +49,7 @@ RewrittenModule DiskCache::find_or_build(const CacheKey& key, const Request& req
   if (later.module) return std::move(*later.module);
   RewrittenModule module = build();
   module.cache = found.use;
-  if (is_final(module)) store(*folder, key, request, module);
+  if (is_final(module) && !process_ends()) store(*folder, key, request, module);
   return module;
 }
 
@@ -82,6 +82,11 @@ DiskCache::Lookup DiskCache::look_up(const CacheFolder& folder, const CacheKey& 
   folder.touch(name);
   entry.module.cache = CacheUse::Hit;
   return {std::move(entry.module), CacheUse::Hit};
+}
+
+std::optional<RewrittenModule> DiskCache::find(const CacheKey& key, const Request& request) {
+  const std::optional<CacheFolder> folder = open_folder();
+  return folder ? look_up(*folder, key, request).module : std::nullopt;
 }
 
 // Returns with the lock, with the module that another process built, or, after a time, with neither.

@@ -38,6 +38,9 @@ class DiskCache {
   RewrittenModule find_or_build(const CacheKey& key, const Request& request,
                                 const std::function<RewrittenModule()>& build);
 
+  // The module from its entry; nothing if there is none that holds.
+  std::optional<RewrittenModule> find(const CacheKey& key, const Request& request);
+
   [[nodiscard]] const DiskCacheOptions& options() const { return options_; }
   // Whether something kept a module from being kept; the warning has said what.
   [[nodiscard]] bool had_problem() const { return warned_.load(); }

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/driver.h"
@@ -194,53 +196,76 @@ void say_once(const char* load_path, const char* what) {
   log().log(level, "{}: {}", load_path, what);
 }
 
+// Runs heavy work where there is room for it, in the caller's context: the driver's linker works in one.
+void in_own_thread(const std::function<void()>& work) {
+  if (is_own_thread()) return work();
+  CUcontext context = nullptr;
+  if (driver()->ctx_get_current(&context) != CUDA_SUCCESS) context = nullptr;
+  run_in_own_thread([&] {
+    if (context != nullptr) driver()->ctx_set_current(context);
+    work();
+  });
+}
+
 }  // namespace
 
-std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& source, ModuleRecord& record) {
+std::optional<TakenProgram> take_program(const ImageSource& source, ModuleRecord& record) {
   const container::ImageKind kind = container::classify(source.image);
-  if (!may_launch(kind)) return nullptr;
+  if (!may_launch(kind)) return std::nullopt;
   const uint32_t sm = target_capability(source.every_device);
   Contents contents = look_into(source, kind);
   const bool is_source = launches(contents, sm);
-  if (!is_source && !is_finished(contents, kind, sm)) return nullptr;
+  if (!is_source && !is_finished(contents, kind, sm)) return std::nullopt;
 
   record.how = "nothing to rewrite";
   if (!contents.machine_code.empty()) contents.link = link_of(contents.machine_code);
   if (!is_source && !contents.link) {
     say_once(source.load_path, kOnlyMachineCode);
-    return nullptr;
+    return std::nullopt;
   }
   if (sm == 0) {
     throw Error(ErrorCode::Unsupported, source.every_device ? "the devices differ in compute capability"
                                                             : "there is no current device");
   }
+  TakenProgram taken{source.load_path, {}, source.every_device, sm, contents.link != nullptr};
+  in_own_thread([&] { taken.program = program_from(contents, source, sm); });
+  return taken;
+}
+
+std::shared_ptr<const jit::RewrittenModule> rewrite_program(TakenProgram taken, ModuleRecord& record,
+                                                            bool only_cached) {
   std::shared_ptr<const jit::RewrittenModule> rewritten;
-  CUcontext context = nullptr;
-  if (driver()->ctx_get_current(&context) != CUDA_SUCCESS) context = nullptr;
-  run_in_own_thread([&] {
-    // The driver's linker works in a context.
-    if (context != nullptr) driver()->ctx_set_current(context);
-    jit::Program program = program_from(contents, source, sm);
+  in_own_thread([&] {
+    jit::Program& program = taken.program;
     if (!takes_machine_code()) drop_machine_code(program);
-    const TunedSettings tuned = tuned_settings(program, source.every_device);
+    const TunedSettings tuned = tuned_settings(program, taken.every_device);
     record.tuned_file = tuned.file;
     record.is_tuned = tuned.is_found;
-    const auto rewrite = [&] {
-      rewritten = std::make_shared<const jit::RewrittenModule>(
-          jit::rewrite_module(program, request_for(sm, tuned.config)));
+    const auto rewrite = [&]() -> std::optional<jit::RewrittenModule> {
+      const jit::Request request = request_for(taken.sm, tuned.config);
+      return only_cached ? jit::find_rewritten(program, request) : jit::rewrite_module(program, request);
     };
+    std::optional<jit::RewrittenModule> made;
     try {
-      rewrite();
+      made = rewrite();
     } catch (const Error& error) {
-      if (!contents.link || error.code() != ErrorCode::Link || !drop_device_runtime(program)) throw;
-      log().info("{}: linked with klap_jit's own device runtime: {}", source.load_path, error.what());
-      rewrite();
+      if (!taken.is_linked || error.code() != ErrorCode::Link || !drop_device_runtime(program)) throw;
+      log().info("{}: linked with klap_jit's own device runtime: {}", taken.load_path, error.what());
+      made = rewrite();
     }
+    if (made) rewritten = std::make_shared<const jit::RewrittenModule>(std::move(*made));
   });
+  if (!rewritten) return nullptr;
   record.remarks = rewritten->remarks;
   record.timings = rewritten->timings;
   record.cache = jit::to_string(rewritten->cache);
+  if (only_cached) return rewritten;
   return rewritten->cubin.empty() ? nullptr : rewritten;
+}
+
+std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& source, ModuleRecord& record) {
+  std::optional<TakenProgram> taken = take_program(source, record);
+  return taken ? rewrite_program(std::move(*taken), record) : nullptr;
 }
 
 std::string ptxas_options(std::span<const CUjit_option> options, void* const* values) {

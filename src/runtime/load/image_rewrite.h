@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,10 +29,26 @@ struct ImageSource {
   std::string compiler_options;
 };
 
-// The rewritten module, null when the program's own image is to be loaded. `record` then says why; it stays
-// empty
-// (`how`) for images that cannot contain device launches. Throws Error when the image could not be rewritten.
+// A program that is to be rewritten, taken out of its image. It holds nothing of that.
+struct TakenProgram {
+  std::string load_path;
+  jit::Program program;
+  bool every_device = false;  // as ImageSource
+  uint32_t sm = 0;
+  bool is_linked = false;  // by the program itself
+};
+
+// Both of the following in one call.
 std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& source, ModuleRecord& record);
+
+// Nothing when the program's own image is to be loaded. `record` then says why; it stays empty (`how`) for
+// images that cannot contain device launches. Throws Error when the image could not be taken apart.
+std::optional<TakenProgram> take_program(const ImageSource& source, ModuleRecord& record);
+
+// The rewritten module, null when nothing in it is rewritten, or with `only_cached` when the cache has none.
+// Throws Error when it could not be rewritten. May be called again if the driver takes no machine code.
+std::shared_ptr<const jit::RewrittenModule> rewrite_program(TakenProgram taken, ModuleRecord& record,
+                                                            bool only_cached = false);
 
 // The options of a JIT load that change code, in ptxas' spelling.
 std::string ptxas_options(std::span<const CUjit_option> options, void* const* values);

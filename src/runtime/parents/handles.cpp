@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/driver.h"
+#include "runtime/parents/later_images.h"
 #include "runtime/parents/registry.h"
 #include "runtime/queues/launch_context.h"
 #include "support/demangle.h"
@@ -57,6 +58,26 @@ void report(const Registry::Handle& handle, CUresult result) {
               demangle(handle.parent->name()), error_name(result));
 }
 
+// Makes a setting on the variants of the program's function.
+template <typename Set>
+void on_functions(CUfunction function, const Set& set) {
+  const auto handle = Registry::instance().find(function);
+  if (!handle) return;
+  on_all_variants(*handle, [&](const ParentKernel& parent) {
+    const CUfunction variant = counterpart(*handle, parent);
+    report(*handle, variant ? set(variant) : CUDA_ERROR_NOT_FOUND);
+  });
+}
+template <typename Set>
+void on_kernels(CUkernel kernel, const Set& set) {
+  const auto handle = Registry::instance().find(kernel);
+  if (!handle) return;
+  on_all_variants(*handle, [&](const ParentKernel& parent) {
+    const CUkernel variant = parent.variant_kernel();
+    report(*handle, variant ? set(variant) : CUDA_ERROR_NOT_FOUND);
+  });
+}
+
 }  // namespace
 
 void make_kernels_ready() {
@@ -78,76 +99,72 @@ void load_kernels_for_launch() {
   if (const auto id = current_context_id()) Registry::instance().load_kernels(*id);
 }
 
-bool nothing_rewritten() noexcept { return Registry::empty(); }
+bool nothing_rewritten() noexcept { return Registry::empty() && !LaterImages::any(); }
 
 void learn_kernel(CUlibrary library, const char* name, CUkernel kernel) {
   if (nothing_rewritten()) return;
+  if (LaterImages::any() && LaterImages::instance().learn_kernel(library, name, kernel)) return;
   Registry::instance().learn_kernel(library, name, kernel);
   make_kernels_ready();
 }
 
 void learn_module(CUlibrary library, CUmodule module) {
   if (nothing_rewritten()) return;
+  if (LaterImages::any() && LaterImages::instance().learn_module(library, module)) return;
   if (const auto id = current_context_id()) Registry::instance().learn_module(library, module, *id);
   make_kernels_ready();
 }
 
 void learn_function(CUmodule module, const char* name, CUfunction function) {
   if (nothing_rewritten()) return;
+  if (LaterImages::any() && LaterImages::instance().learn_function(module, name, function)) return;
   if (const auto id = current_context_id()) Registry::instance().learn_function(module, name, function, *id);
   make_kernels_ready();
 }
 
 void learn_function_of(CUkernel kernel, CUfunction function) {
   if (nothing_rewritten()) return;
+  if (LaterImages::any() && LaterImages::instance().learn_function_of(kernel, function)) return;
   if (const auto id = current_context_id()) Registry::instance().learn_function_of(kernel, function, *id);
   make_kernels_ready();
 }
 
 void forget_library(CUlibrary library) {
-  if (!nothing_rewritten()) Registry::instance().remove_library(library);
+  if (nothing_rewritten()) return;
+  const LoadedImage later = LaterImages::any() ? LaterImages::instance().forget(library) : LoadedImage{};
+  Registry::instance().remove_library(library);
+  if (later.second_library) driver()->library_unload(later.second_library);
 }
 
 void forget_module(CUmodule module) {
-  if (!nothing_rewritten()) Registry::instance().remove_module(module);
+  if (nothing_rewritten()) return;
+  const LoadedImage later = LaterImages::any() ? LaterImages::instance().forget(module) : LoadedImage{};
+  Registry::instance().remove_module(module);
+  if (later.second_module) driver()->module_unload(later.second_module);
 }
 
 void mirror_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  const auto handle = Registry::instance().find(function);
-  if (!handle) return;
-  on_all_variants(*handle, [&](const ParentKernel& parent) {
-    const CUfunction variant = counterpart(*handle, parent);
-    report(*handle, variant ? driver()->func_set_attribute(variant, attribute, value) : CUDA_ERROR_NOT_FOUND);
-  });
+  const auto set = [=](CUfunction of) { return driver()->func_set_attribute(of, attribute, value); };
+  if (LaterImages::any()) LaterImages::instance().set_function(function, set);
+  on_functions(function, set);
 }
 
 void mirror_cache_config(CUfunction function, CUfunc_cache cache) {
-  const auto handle = Registry::instance().find(function);
-  if (!handle) return;
-  on_all_variants(*handle, [&](const ParentKernel& parent) {
-    const CUfunction variant = counterpart(*handle, parent);
-    report(*handle, variant ? driver()->func_set_cache_config(variant, cache) : CUDA_ERROR_NOT_FOUND);
-  });
+  const auto set = [=](CUfunction of) { return driver()->func_set_cache_config(of, cache); };
+  if (LaterImages::any()) LaterImages::instance().set_function(function, set);
+  on_functions(function, set);
 }
 
 void mirror_attribute(CUkernel kernel, CUfunction_attribute attribute, int value, CUdevice device) {
-  const auto handle = Registry::instance().find(kernel);
-  if (!handle) return;
-  on_all_variants(*handle, [&](const ParentKernel& parent) {
-    const CUkernel variant = parent.variant_kernel();
-    report(*handle, variant ? driver()->kernel_set_attribute(attribute, value, variant, device)
-                            : CUDA_ERROR_NOT_FOUND);
-  });
+  const auto set = [=](CUkernel of) { return driver()->kernel_set_attribute(attribute, value, of, device); };
+  if (LaterImages::any()) LaterImages::instance().set_kernel(kernel, set);
+  on_kernels(kernel, set);
 }
 
 void mirror_cache_config(CUkernel kernel, CUfunc_cache cache, CUdevice device) {
-  const auto handle = Registry::instance().find(kernel);
-  if (!handle) return;
-  on_all_variants(*handle, [&](const ParentKernel& parent) {
-    const CUkernel variant = parent.variant_kernel();
-    report(*handle,
-           variant ? driver()->kernel_set_cache_config(variant, cache, device) : CUDA_ERROR_NOT_FOUND);
-  });
+  const auto set = [=](CUkernel of) { return driver()->kernel_set_cache_config(of, cache, device); };
+  if (LaterImages::any()) LaterImages::instance().set_kernel(kernel, set);
+  on_kernels(kernel, set);
 }
 
 }  // namespace klap::runtime

@@ -230,19 +230,20 @@ ParentKernel* ParentKernel::fused() const {
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
   CUkernel found = nullptr;
-  if (!image_->library) return nullptr;
-  return driver()->library_get_kernel(&found, image_->library, kernel_name.c_str()) == CUDA_SUCCESS ? found
-                                                                                                    : nullptr;
+  if (!image_->code_library()) return nullptr;
+  return driver()->library_get_kernel(&found, image_->code_library(), kernel_name.c_str()) == CUDA_SUCCESS
+             ? found
+             : nullptr;
 }
 
 CUfunction ParentKernel::function(const std::string& kernel_name) const {
   CUfunction found = nullptr;
-  if (image_->library) {
+  if (image_->code_library()) {
     const CUkernel handle = kernel(kernel_name);
     if (!handle || driver()->kernel_get_function(&found, handle) != CUDA_SUCCESS) return nullptr;
     return found;
   }
-  const CUresult result = driver()->module_get_function(&found, image_->module, kernel_name.c_str());
+  const CUresult result = driver()->module_get_function(&found, image_->code_module(), kernel_name.c_str());
   return result == CUDA_SUCCESS ? found : nullptr;
 }
 
@@ -250,8 +251,9 @@ std::pair<CUdeviceptr, size_t> ParentKernel::variable(const std::string& variabl
   CUdeviceptr address = 0;
   size_t bytes = 0;
   const CUresult result =
-      image_->library ? driver()->library_get_global(&address, &bytes, image_->library, variable_name.c_str())
-                      : driver()->module_get_global(&address, &bytes, image_->module, variable_name.c_str());
+      image_->code_library()
+          ? driver()->library_get_global(&address, &bytes, image_->code_library(), variable_name.c_str())
+          : driver()->module_get_global(&address, &bytes, image_->code_module(), variable_name.c_str());
   return result == CUDA_SUCCESS ? std::pair(address, bytes) : std::pair(CUdeviceptr{0}, size_t{0});
 }
 

@@ -37,9 +37,13 @@ inline constexpr uint64_t kEveryContext = ~uint64_t{0};
 
 // Where an image was loaded: a library, which is good for every context, or a module of one context.
 struct LoadedImage {
+  // The program's handle, of which one is set.
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
   uint64_t context_id = kEveryContext;  // of the module
+  // The image that holds the variants, if it is another one (later_images.h).
+  CUlibrary second_library = nullptr;
+  CUmodule second_module = nullptr;
   std::vector<jit::Variant> variants;
   std::string key;  // of the rewritten module (jit::RewrittenModule)
   // The most memory a queue of each parent may take, by parent; the default where it has no entry.
@@ -61,6 +65,9 @@ struct LoadedImage {
   bool uses_sized_memory = false;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
+
+  [[nodiscard]] CUlibrary code_library() const { return second_library ? second_library : library; }
+  [[nodiscard]] CUmodule code_module() const { return second_module ? second_module : module; }
 };
 
 // Whether linked code uses the device's heap or the buffer of printf(). The program may set their sizes until

@@ -83,7 +83,8 @@ bool changes_no_code(const Setting& setting) {
                                                    "KLAP_SIZES",          "KLAP_PROFILER_RANGES",
                                                    "KLAP_COUNTERS",       "KLAP_CACHE_DIR",
                                                    "KLAP_CACHE_MAX_SIZE", "KLAP_CACHE_DISABLE",
-                                                   "KLAP_GUARD",          "KLAP_TUNE"};
+                                                   "KLAP_GUARD",          "KLAP_TUNE",
+                                                   "KLAP_ASYNC"};
   return names.contains(setting.key.empty() ? setting.variable : setting.key);
 }
 

@@ -1,0 +1,123 @@
+#include "runtime/load/rewritten_load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "runtime/driver.h"
+#include "runtime/load/driver_linker.h"
+#include "runtime/process.h"
+#include "support/boundary.h"
+#include "support/demangle.h"
+#include "support/error.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+void log_remark(const jit::SiteRemark& remark) {
+  if (remark.parent.empty())  // code that cannot be read is only known to launch
+    return log().info("  {}: its launches are left: {}: {}", remark.unit, remark.reason, remark.detail);
+  const std::string child = remark.child.empty() ? "an unknown kernel" : demangle(remark.child);
+  std::string what = fmt::format("left: {}", remark.reason);
+  if (remark.rewritten && remark.granularity == "promotion") {
+    what = "promoted";
+  } else if (remark.rewritten) {
+    what = fmt::format("aggregated at {} by the {}", remark.granularity, remark.launcher);
+  }
+  log().info("  {}:{}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, remark.column,
+             demangle(remark.parent), child, what, remark.detail.empty() ? "" : ": ", remark.detail);
+  for (const std::string& note : remark.notes) log().info("    {}", note);
+}
+
+void log_module(const ModuleRecord& record) {
+  const auto rewritten = std::count_if(record.remarks.begin(), record.remarks.end(),
+                                       [](const jit::SiteRemark& remark) { return remark.rewritten; });
+  log().info("{}: {}, {} of {} launch sites, {:.1f} ms, cache: {}", record.load_path, record.how, rewritten,
+             record.remarks.size(), record.load_ms, record.cache);
+  if (record.is_tuned)
+    log().info("  its settings are tuned: {}", (config().cache_dir / record.tuned_file).string());
+  for (const jit::SiteRemark& remark : record.remarks) log_remark(remark);
+}
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// Throws Error when the image could not be rewritten or the driver refuses what came out.
+std::optional<CUresult> rewrite_and_load(const Rewrite& rewrite, ModuleRecord& record,
+                                         const LoadCubin& load) {
+  const auto rewritten = rewrite(record);
+  if (!rewritten) return std::nullopt;
+  // This is done before the load, since nothing may fail behind it: the program would be given a second copy.
+  ModuleRecord loaded = record;
+  loaded.how = "rewritten";
+  for (const jit::Variant& variant : rewritten->variants) loaded.variants.push_back(variant.parent);
+  const auto start = Clock::now();
+  const CUresult result = load(rewritten);
+  loaded.driver_ms = milliseconds_since(start);
+  note_machine_code_result(result);
+  if (result != CUDA_SUCCESS) {
+    throw Error(ErrorCode::Driver,
+                fmt::format("the driver refused the rewritten image ({})", error_name(result)));
+  }
+  record = std::move(loaded);
+  return result;
+}
+
+}  // namespace
+
+std::optional<CUresult> rewrite_for_driver(const Rewrite& rewrite, ModuleRecord& record,
+                                           const LoadCubin& load) {
+  const bool as_machine_code = takes_machine_code() && config().linker != settings::LinkerChoice::NvJitLink;
+  const auto refused = [&] { return as_machine_code && !takes_machine_code(); };
+  try {
+    const auto result = rewrite_and_load(rewrite, record, load);
+    if (result || !refused()) return result;
+  } catch (const Error& error) {
+    if (!refused()) throw;
+    log().info("{}: the driver takes no machine code: {}", record.load_path, error.what());
+  }
+  ModuleRecord again;
+  again.load_path = record.load_path;
+  record = std::move(again);
+  return rewrite_and_load(rewrite, record, load);
+}
+
+const char* reason_of(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of memory" : error.what();
+}
+
+std::optional<CUresult> attempt(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load) {
+  try {
+    return rewrite_for_driver(rewrite, record, load);
+  } catch (const std::exception& error) {
+    const char* const why = reason_of(error);
+    report_failure(record.load_path.c_str(), "loaded unchanged", why);
+    try_or_report(record.load_path.c_str(), "is not in the statistics",
+                  [&] { record.how = std::string("failed: ") + why; });
+    return std::nullopt;
+  }
+}
+
+bool driver_is_complete() {
+  if (!driver()->missing) return true;
+  static std::once_flag once;
+  std::call_once(once, [] { log().warn("this driver has no {}: nothing is rewritten", driver()->missing); });
+  return false;
+}
+
+void report_module(ModuleRecord record, Clock::time_point start) {
+  if (record.how.empty()) return Stats::instance().module_passed_through();
+  const std::string load_path = record.load_path;
+  record.load_ms = milliseconds_since(start);
+  try_or_report(load_path.c_str(), "is not logged", [&] { log_module(record); });
+  try_or_report(load_path.c_str(), "is not in the statistics",
+                [&] { Stats::instance().module_seen(std::move(record)); });
+}
+
+}  // namespace klap::runtime
