@@ -10,6 +10,7 @@
 #include "runtime/load/loaded_variants.h"
 #include "runtime/load/option_values.h"
 #include "runtime/process.h"
+#include "runtime/queues/block_pool.h"
 #include "support/boundary.h"
 #include "support/log.h"
 #include "support/own_thread.h"
@@ -39,9 +40,9 @@ void load_kernels_of(const LoadedImage& image) {
   }
 }
 
-// The image beside the program's own, to which it changes.
-LoadCubin into_second_image(const std::shared_ptr<LaterImage>& later, const OwnImage& own) {
-  return [=](const std::shared_ptr<const jit::RewrittenModule>& rewritten) {
+// The image beside the program's own, to which it changes unless the program has unloaded that.
+LoadCubin into_second_image(const std::shared_ptr<LaterImage>& later, const OwnImage& own, bool& is_changed) {
+  return [=, &is_changed](const std::shared_ptr<const jit::RewrittenModule>& rewritten) {
     LoadedImage image;
     image.library = own.library;
     image.module = own.module;
@@ -59,7 +60,8 @@ LoadCubin into_second_image(const std::shared_ptr<LaterImage>& later, const OwnI
     });
     describe(image, *rewritten);
     load_kernels_of(image);
-    if (!LaterImages::instance().change(later, image)) return result;
+    is_changed = LaterImages::instance().change(later, image);
+    if (!is_changed) return result;
     unloading.cancel();
     try_to_make_ready();
     return result;
@@ -82,9 +84,13 @@ void rewrite_later(const std::shared_ptr<LaterImage>& later, const OwnImage& own
     if (rewrite_program(taken, record)) record.how = "rewritten for the next start: " + *obstacle;
     return;
   }
+  const RelaxedCapture relaxed;  // the program's threads may be capturing
+  bool is_changed = false;
   const auto rewrite = [&](ModuleRecord& of) { return rewrite_program(taken, of); };
-  if (!rewrite_for_driver(rewrite, record, into_second_image(later, own)))
+  if (!rewrite_for_driver(rewrite, record, into_second_image(later, own, is_changed)))
     LaterImages::instance().leave(later);
+  else if (!is_changed)
+    record.how = "not rewritten: the program has unloaded it before";
 }
 
 // The rest, in our own thread.
@@ -138,7 +144,7 @@ LoadOwn own_module(CUmodule* module, const void* image, const JitOptions& option
     if (result == CUDA_SUCCESS)
       result = options.count == 0 ? driver()->module_load_data(module, image)
                                   : driver()->module_load_data_ex(module, image, options.count, options.names,
-                                                                  options.values);
+                                                                  values.data());
     if (result != CUDA_SUCCESS) return result;
     values.keep();
     own.module = *module;
