@@ -1,6 +1,7 @@
 #include "runtime/load/later_load.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -96,7 +97,11 @@ void rewrite_later(const std::shared_ptr<LaterImage>& later, const OwnImage& own
 // The rest, in our own thread.
 void finish_later(const std::shared_ptr<LaterImage>& later, const OwnImage& own, const TakenProgram& taken,
                   ModuleRecord record, Clock::time_point start) {
+  // The program needs the other processors itself.
+  static auto& one_at_a_time = *new std::mutex;
   try {
+    const std::lock_guard lock(one_at_a_time);
+    stop_if_process_ends();
     rewrite_later(later, own, taken, record);
   } catch (const std::exception& error) {
     LaterImages::instance().leave(later);
