@@ -14,6 +14,7 @@
 #include "jit/generate/build.h"
 #include "jit/generate/retarget.h"
 #include "jit/plan/find_device_memory.h"
+#include "jit/plan/newer_version.h"
 #include "jit/plan/plan.h"
 #include "jit/strategy/promotion_plan.h"
 #include "support/error.h"
@@ -148,17 +149,36 @@ RewrittenModule run_passes(const Program& program, const Request& request) {
   return out;
 }
 
+RewrittenModule rewrite_in_newer_version(const Program& program, const Request& request) {
+  const std::optional<Program> newer = in_newer_version(program, request.sm);
+  if (!newer) return run_passes(program, request);
+  RewrittenModule rewritten = run_passes(*newer, request);
+  if (all_run_in_newer_version(rewritten.remarks)) return rewritten;
+  RewrittenModule module = run_passes(program, request);
+  note_what_is_left(module.remarks, rewritten.remarks);
+  return module;
+}
+
 }  // namespace
 
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
-  Timings timings;
-  Plan plan = analyse(program, request, timings);
-  note_device_memory(plan, plan.remarks, !plan.sites.empty());
-  return plan.remarks;
+  const auto explain = [&](const Program& of) {
+    Timings timings;
+    Plan plan = analyse(of, request, timings);
+    note_device_memory(plan, plan.remarks, !plan.sites.empty());
+    return plan.remarks;
+  };
+  const std::optional<Program> newer = in_newer_version(program, request.sm);
+  if (!newer) return explain(program);
+  std::vector<SiteRemark> in_newer = explain(*newer);
+  if (all_run_in_newer_version(in_newer)) return in_newer;
+  std::vector<SiteRemark> remarks = explain(program);
+  note_what_is_left(remarks, in_newer);
+  return remarks;
 }
 
 RewrittenModule rewrite_module(const Program& program, const Request& request) {
-  const auto build = [&] { return run_passes(program, request); };
+  const auto build = [&] { return rewrite_in_newer_version(program, request); };
   if (request.cache == nullptr || request.dump) return build();
   const CacheKey key = make_cache_key(program, request);
   RewrittenModule module = request.cache->find_or_build(key, request, build);

@@ -252,6 +252,7 @@ const std::vector<Form>& forms() {
        {"forks_messages", "forks_partial_sums"}},
       {"streams that wait for events",
        {"executed_events", "executed_events_of_threads", "executed_many_events", "executed_refused_events"}},
+      {"launches of dynamic parallelism version 1", {"older_launches"}},
       {"fire-and-forget stream", {"fire_and_forget"}},
       {"per-thread stream", {"per_thread"}},
       {"a stream that the thread creates",

@@ -29,7 +29,7 @@ class Thresholding : public testing::Test {
     const std::string text = jit::rewrite_ptx(jit::program_from_ptx(ptx_, "own").units[0], request, &remarks);
     EXPECT_EQ(1u, remarks.size());
     EXPECT_TRUE(remarks.at(0).rewritten) << remarks.at(0).detail;
-    const size_t begin = text.find(".entry _Z6parentB18klap_grid");
+    const size_t begin = text.find(".entry _Z6parentB");
     return text.substr(begin, text.find("\n}", begin) - begin);
   }
 
