@@ -22,7 +22,8 @@ struct Idiom {
   bool stream_zero_is_per_thread = false;
   std::string rewrite_with;  // the described idiom whose functions a rewritten parent calls; may be empty
 
-  // Version 1 of dynamic parallelism, which is recognised but never rewritten.
+  // Version 1 of dynamic parallelism, which is recognised but never rewritten itself
+  // (jit/plan/newer_version.h).
   [[nodiscard]] bool is_version_1() const { return rewrite_with.empty(); }
 };
 
