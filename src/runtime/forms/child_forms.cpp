@@ -30,7 +30,7 @@ std::optional<SizesSeen> sizes_in(std::span<const unsigned char> copy, CUdevicep
   const uint64_t distance = std::bit_cast<uint64_t>(queue.prefix) - head;
   if (distance % sizeof(uint64_t) != 0 || distance >= copy.size()) return std::nullopt;
   std::vector<uint64_t> begins(std::min<uint64_t>((copy.size() - distance) / sizeof(uint64_t), children));
-  std::memcpy(begins.data(), copy.data() + distance, begins.size() * sizeof(uint64_t));
+  if (!begins.empty()) std::memcpy(begins.data(), copy.data() + distance, begins.size() * sizeof(uint64_t));
   if (begins.size() == children) begins.push_back(threads);
   uint64_t idle = 0, looked_at = 0;
   for (size_t i = 0; i + 1 < begins.size(); ++i, ++looked_at) {
