@@ -60,47 +60,57 @@ WorkQueueDemand demand_of(const Launch& launch, const jit::Variant& variant) {
 
 constexpr uint64_t kLeastPart = uint64_t{1} << 20;
 
-// The smallest part of pool_bytes in which the queue has the room that the launch needs, or all of it.
+// True if the queue has the room that the launch needs in that part of pool_bytes.
+bool is_enough(uint64_t bytes, const jit::Variant& variant, const LaunchContext& context,
+               const WorkQueueDemand& demand) {
+  const uint32_t record_bytes = variant.queues.front().record_bytes;
+  const uint64_t records = context.work_queue_shape(record_bytes, demand.groups, bytes).records;
+  return records / std::max<uint64_t>(demand.groups, 1) >= demand.records;
+}
+
+// The smallest part that is enough, or all of it.
 uint64_t least_part(const ParentKernel& parent, const LaunchContext& context, const WorkQueueDemand& demand) {
-  const uint32_t record_bytes = parent.variant().queues.front().record_bytes;
-  const auto has_room = [&](uint64_t bytes) {
-    const uint64_t records = context.work_queue_shape(record_bytes, demand.groups, bytes).records;
-    return records / std::max<uint64_t>(demand.groups, 1) >= demand.records;
-  };
   uint64_t bytes = parent.pool_bytes();
-  while (bytes / 2 >= kLeastPart && has_room(bytes / 2)) bytes /= 2;
+  while (bytes / 2 >= kLeastPart && is_enough(bytes / 2, parent.variant(), context, demand)) bytes /= 2;
   return bytes;
 }
 
-// The part of it that the queue takes if there is the memory: what it had before, or else no more than a part
-// of what is left. So a few streams do not take what others need.
-uint64_t usual_part(const ParentKernel& parent, LaunchContext& context, uint64_t least) {
+// The part that a queue takes if there is the memory: no more than a part of what is left, so that a few
+// streams do not take what others need.
+uint64_t fair_part(const ParentKernel& parent, LaunchContext& context, uint64_t least) {
   constexpr uint64_t kPart = 4;
-  uint64_t bytes = parent.pool_bytes();
-  if (const auto had = context.work_queue_part(); had && had->of == bytes) return std::max(had->bytes, least);
   const uint64_t fair = context.memory_left() / kPart;
+  uint64_t bytes = parent.pool_bytes();
   while (bytes / 2 >= least && WorkQueueShape::within(bytes, 1).bytes() > fair) bytes /= 2;
   return bytes;
 }
 
-// A worklist has one size, however large the grid. It is smaller where memory is short, which does for most
-// programs: launches that it has no room for are the program's own.
-Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+MaybeReason take_part(uint64_t bytes, const ParentKernel& parent, LaunchContext& context,
+                      const WorkQueueDemand& demand) {
   const jit::Variant& variant = parent.variant();
-  const WorkQueueDemand demand = demand_of(launch, variant);
-  const uint64_t least = least_part(parent, context, demand);
-  Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
-  uint64_t bytes = usual_part(parent, context, least);
-  for (;; bytes /= 2) {
-    cut.no_room = context.make_work_queue_room(variant.queues.front().record_bytes, demand.groups, bytes,
-                                               variant.buffer);
-    if (!is_lack_of_memory(cut.no_room) || bytes / 2 < least) break;
-  }
-  if (cut.no_room) return cut;
+  const MaybeReason reason =
+      context.make_work_queue_room(variant.queues.front().record_bytes, demand.groups, bytes, variant.buffer);
+  if (reason) return reason;
   context.set_work_queue_part({parent.pool_bytes(), bytes});
   const uint64_t room = context.work_queue_records() / std::max<uint64_t>(demand.groups, 1);
-  if (variant.may_refuse && room < demand.records) cut.no_room = &reasons::kQueueUnderLimit;
-  return cut;
+  return variant.may_refuse && room < demand.records ? &reasons::kQueueUnderLimit : nullptr;
+}
+
+// A worklist has one size, however large the grid. It is smaller where memory is short, which does for most
+// programs: launches that it has no room for are the program's own. Most launches find it as it was.
+Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  const WorkQueueDemand demand = demand_of(launch, parent.variant());
+  Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
+  const auto last = context.work_queue_part();
+  if (last && last->of == parent.pool_bytes() && is_enough(last->bytes, parent.variant(), context, demand)) {
+    cut.no_room = take_part(last->bytes, parent, context, demand);
+    if (!is_lack_of_memory(cut.no_room)) return cut;
+  }
+  const uint64_t least = least_part(parent, context, demand);
+  for (uint64_t bytes = fair_part(parent, context, least);; bytes /= 2) {
+    cut.no_room = take_part(bytes, parent, context, demand);
+    if (!is_lack_of_memory(cut.no_room) || bytes / 2 < least) return cut;
+  }
 }
 
 }  // namespace
