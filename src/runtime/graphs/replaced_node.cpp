@@ -71,7 +71,8 @@ MaybeReason make_room_for(NodeVariant& variant, const Launch& launch, bool has_g
 }
 
 // The queues of graphs that have just ended come back a little later. It is better to wait for them than to
-// leave the originals in the graph, as rewriter.cpp says. Null on success.
+// leave the originals in a graph, as rewriter.cpp says. Once there are some in a graph, nothing is won by
+// that. Null on success.
 MaybeReason make_room_in_time(NodeVariant& variant, const Launch& launch, bool has_grown,
                               uint64_t context_id) {
   constexpr std::chrono::milliseconds kPatience(1000);
@@ -79,7 +80,8 @@ MaybeReason make_room_in_time(NodeVariant& variant, const Launch& launch, bool h
   const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     const MaybeReason reason = make_room_for(variant, launch, has_grown);
-    const bool may_wait = is_lack_of_memory(reason) && std::chrono::steady_clock::now() < until;
+    const bool may_wait = is_lack_of_memory(reason) && std::chrono::steady_clock::now() < until &&
+                          !LaunchContexts::instance().has_graphs(context_id);
     if (!may_wait || !(graphs_are_ending(context_id) || variant.queues->awaits_memory())) return reason;
     std::this_thread::sleep_for(kPause);
     release_unused(context_id);
