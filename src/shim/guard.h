@@ -25,7 +25,7 @@
 namespace klap::shim {
 
 // Tells when klap_jit has something to do in a hook. Most programs launch nothing from the device, and their
-// launches pay for one comparison.
+// launches pay for two comparisons.
 enum class When { Always, OnceRewritten };
 
 // True when there is a libcuda, klap_jit is active, and this thread is not already inside a hook.

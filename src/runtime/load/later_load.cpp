@@ -76,7 +76,7 @@ std::optional<std::string> obstacle_to_change(const TakenProgram& taken) {
   return jit::obstacle_to_second_image(taken.program);
 }
 
-// Where nothing can change, the cache is filled for the next start.
+// The cache is filled for the next start if nothing can change.
 void rewrite_later(const std::shared_ptr<LaterImage>& later, const OwnImage& own, const TakenProgram& taken,
                    ModuleRecord& record) {
   const auto obstacle = obstacle_to_change(taken);

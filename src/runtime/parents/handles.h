@@ -8,7 +8,8 @@
 
 namespace klap::runtime {
 
-// True while no loaded image has a rewritten kernel: one relaxed load, for the hooks' fast path.
+// True while no loaded image has a rewritten kernel, or may get one: two relaxed loads, for the hooks' fast
+// path.
 bool nothing_rewritten() noexcept;
 
 // Has the driver load the kernels that it would otherwise load at the first launch of a rewritten parent in
