@@ -4,6 +4,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/forms/queue_look.h"
+#include "runtime/graphs/executables.h"
 #include "runtime/parents/later_images.h"
 #include "runtime/parents/registry.h"
 #include "runtime/queues/launch_context.h"
@@ -46,6 +47,7 @@ std::optional<uint64_t> green_context_about_to_end(CUgreenCtx green) {
 
 void context_ended(uint64_t id) {
   LaunchContexts::instance().end_context(id);
+  graphs_ended(id);
   if (LaterImages::any()) LaterImages::instance().end_context(id);
   Registry::instance().end_context(id);
   end_looks(id);

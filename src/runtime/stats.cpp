@@ -11,6 +11,7 @@
 #include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/file.h"
+#include "support/hash.h"
 
 namespace klap::runtime {
 
@@ -46,11 +47,27 @@ Json module_json(const ModuleRecord& module) {
                       {"variants", module.variants},
                       {"sites", std::move(sites)},
                       {"cache", module.cache},
+                      {"loads", module.loads},
                       {"compile_ms", timings_json(module.timings)},
                       {"load_ms", module.load_ms},
                       {"driver_ms", module.driver_ms},
                       {"tuned_file", module.tuned_file},
                       {"is_tuned", module.is_tuned}};
+}
+
+// The same for loads that only their times tell apart.
+std::array<uint64_t, 2> identity_of(ModuleRecord module) {
+  module.timings = {};
+  module.load_ms = module.driver_ms = 0;
+  return content_hash(module_json(module).text());
+}
+
+void add(jit::Timings& sum, const jit::Timings& timings) {
+  sum.parse += timings.parse;
+  sum.analyse += timings.analyse;
+  sum.templates += timings.templates;
+  sum.transform += timings.transform;
+  sum.link += timings.link;
 }
 
 Json toolchain_json() {
@@ -64,9 +81,9 @@ Json totals_of_sites(const std::vector<ModuleRecord>& modules) {
   for (const ModuleRecord& module : modules) {
     for (const jit::SiteRemark& remark : module.remarks) {
       if (remark.rewritten) {
-        ++rewritten;
+        rewritten += module.loads;
       } else {
-        ++left[remark.reason];
+        left[remark.reason] += module.loads;
       }
     }
   }
@@ -77,11 +94,7 @@ Json totals_of_time(const std::vector<ModuleRecord>& modules) {
   jit::Timings sum;
   double load = 0;
   for (const ModuleRecord& module : modules) {
-    sum.parse += module.timings.parse;
-    sum.analyse += module.timings.analyse;
-    sum.templates += module.timings.templates;
-    sum.transform += module.timings.transform;
-    sum.link += module.timings.link;
+    add(sum, module.timings);
     load += module.load_ms;
   }
   return Json::Object{{"compile_ms", timings_json(sum)}, {"load_ms", load}};
@@ -111,8 +124,18 @@ Stats& Stats::instance() {
 }
 
 void Stats::module_seen(ModuleRecord record) {
+  const std::array<uint64_t, 2> identity = identity_of(record);
   const std::lock_guard lock(mutex_);
-  modules_.push_back(std::move(record));
+  const auto [place, is_new] = module_places_.emplace(identity, modules_.size());
+  if (is_new) {
+    modules_.push_back(std::move(record));
+    return;
+  }
+  ModuleRecord& known = modules_[place->second];
+  known.loads += record.loads;
+  add(known.timings, record.timings);
+  known.load_ms += record.load_ms;
+  known.driver_ms += record.driver_ms;
 }
 
 std::atomic<uint64_t>& Stats::redirections(const std::string& parent) {

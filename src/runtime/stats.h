@@ -4,6 +4,7 @@
 // exit handler when the driver may already be gone.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -17,6 +18,8 @@
 
 namespace klap::runtime {
 
+// A module, or all loads of modules that only their times tell apart: a program that loads and unloads without
+// end must not fill memory with records.
 struct ModuleRecord {
   std::string how;        // "rewritten", "nothing to rewrite", "failed: REASON", "disabled"
   std::string load_path;  // driver function it came through, for example cuLibraryLoadData
@@ -25,7 +28,8 @@ struct ModuleRecord {
   std::string cache = "off";          // jit::CacheUse
   std::string tuned_file;             // TunedSettings::file
   bool is_tuned = false;              // that file was there
-  jit::Timings timings;
+  uint64_t loads = 1;
+  jit::Timings timings;  // the times are those of all loads
   double load_ms = 0;    // added to the program's load, all together
   double driver_ms = 0;  // of that in the driver's load of the rewritten image, which takes its place
 };
@@ -117,6 +121,7 @@ class Stats {
 
   mutable std::mutex mutex_;
   std::vector<ModuleRecord> modules_;
+  std::map<std::array<uint64_t, 2>, size_t> module_places_;  // by a hash of all but the times
   struct GpuTime {
     uint64_t launches = 0;
     double parent_ms = 0;

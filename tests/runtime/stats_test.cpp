@@ -94,7 +94,9 @@ TEST(Stats, FreshOnesAreAllZeroAndComplete) {
 TEST(Stats, SitesAndTimesAreAddedUpOverModules) {
   Stats stats;
   stats.module_seen(module_with_two_sites());
-  stats.module_seen(module_with_two_sites());
+  ModuleRecord other = module_with_two_sites();
+  other.cache = "hit";
+  stats.module_seen(other);
   stats.module_passed_through();
   const json found = stats.to_json();
   EXPECT_EQ(found["modules"].size(), 2);
@@ -107,6 +109,23 @@ TEST(Stats, SitesAndTimesAreAddedUpOverModules) {
   EXPECT_EQ(found["sites"]["left"]["indirect-callee"], 2);
   EXPECT_EQ(found["totals"]["compile_ms"]["link"], 40);
   EXPECT_EQ(found["totals"]["compile_ms"]["parse"], 3);
+  EXPECT_EQ(found["totals"]["load_ms"], 60);
+}
+
+TEST(Stats, ModulesThatAreLoadedAgainAreCounted) {
+  Stats stats;
+  for (int i = 0; i < 3; ++i) {
+    ModuleRecord module = module_with_two_sites();
+    module.load_ms = 10 * (i + 1);
+    stats.module_seen(module);
+  }
+  const json found = stats.to_json();
+  ASSERT_EQ(found["modules"].size(), 1);
+  EXPECT_EQ(found["modules"][0]["loads"], 3);
+  EXPECT_EQ(found["modules"][0]["load_ms"], 60);
+  EXPECT_EQ(found["modules"][0]["compile_ms"]["link"], 60);
+  EXPECT_EQ(found["sites"]["rewritten"], 3);
+  EXPECT_EQ(found["sites"]["left"]["indirect-callee"], 3);
   EXPECT_EQ(found["totals"]["load_ms"], 60);
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/graphs/driver_call.h"
 #include "runtime/graphs/graph_copy.h"
 #include "runtime/graphs/graph_memory.h"
+#include "runtime/graphs/idle_nodes.h"
 #include "runtime/graphs/replaced_node.h"
 #include "runtime/graphs/rewriter.h"
 #include "runtime/process.h"
@@ -47,12 +48,20 @@ std::unordered_map<CUgraphExec, std::shared_ptr<Executable>>& executables() {
   static auto& all = *new std::unordered_map<CUgraphExec, std::shared_ptr<Executable>>;
   return all;
 }
+
+// klap_jit's own streams, by context.
+struct OwnStreams {
+  std::mutex mutex;
+  std::map<uint64_t, CUstream> streams;
+};
+OwnStreams& own_streams() {
+  static auto& own = *new OwnStreams;
+  return own;
+}
 // The stream of the current context. It waits for no other stream.
 CUstream own_stream(uint64_t context_id) {
-  static auto& streams = *new std::map<uint64_t, CUstream>;
-  static auto& mutex = *new std::mutex;
-  const std::lock_guard lock(mutex);
-  CUstream& stream = streams[context_id];
+  const std::lock_guard lock(own_streams().mutex);
+  CUstream& stream = own_streams().streams[context_id];
   if (stream == nullptr) require(driver()->stream_create(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   return stream;
 }
@@ -424,6 +433,15 @@ void executable_about_to_end(CUgraphExec executable) {
   known->memory->is_ending.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(known->mutex);
   if (known->ready) driver()->event_destroy(std::exchange(known->ready, nullptr));
+}
+
+void graphs_ended(uint64_t context_id) {
+  {
+    const std::lock_guard lock(own_streams().mutex);
+    own_streams().streams.erase(context_id);
+  }
+  forget_idle_nodes(context_id);
+  forget_graphs(context_id);
 }
 
 }  // namespace klap::runtime

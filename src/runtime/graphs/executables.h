@@ -53,4 +53,7 @@ void graph_launched(CUgraphExec executable);
 // Called before it is destroyed, which may be while it runs.
 void executable_about_to_end(CUgraphExec executable);
 
+// Forgets what has been made for graphs in a context that has ended.
+void graphs_ended(uint64_t context_id);
+
 }  // namespace klap::runtime

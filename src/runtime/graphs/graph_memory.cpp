@@ -11,10 +11,25 @@ namespace klap::runtime {
 
 namespace {
 
+using Memories = std::vector<std::shared_ptr<GraphMemory>>;
+
 std::mutex memories_mutex;  // nobody calls the driver meanwhile
-std::vector<std::shared_ptr<GraphMemory>>& memories() {
-  static auto& all = *new std::vector<std::shared_ptr<GraphMemory>>;
+Memories& memories() {
+  static auto& all = *new Memories;
   return all;
+}
+
+// The queues are given back or destroyed when the lock is released: that calls the driver.
+template <class IsWanted>
+Memories take_memories(const IsWanted& is_wanted) {
+  Memories taken;
+  const std::lock_guard lock(memories_mutex);
+  std::erase_if(memories(), [&](const std::shared_ptr<GraphMemory>& memory) {
+    if (!is_wanted(*memory)) return false;
+    taken.push_back(memory);
+    return true;
+  });
+  return taken;
 }
 
 }  // namespace
@@ -41,21 +56,19 @@ void give_back_when_unused(std::shared_ptr<GraphMemory> memory) {
 }
 
 void release_unused(uint64_t context_id) {
-  std::vector<std::shared_ptr<GraphMemory>> unused;
-  {
-    const std::lock_guard lock(memories_mutex);
-    std::erase_if(memories(), [&](const std::shared_ptr<GraphMemory>& memory) {
-      const bool is_unused = memory->context_id == context_id && memory->is_unused();
-      if (is_unused) unused.push_back(memory);
-      return is_unused;
-    });
-  }
+  const Memories unused = take_memories([context_id](const GraphMemory& memory) {
+    return memory.context_id == context_id && memory.is_unused();
+  });
   for (const auto& memory : unused) {
     for (const auto& queues : memory->queues) {
       const std::lock_guard lock(queues->mutex);
       queues->release_in_stream();
     }
   }
+}
+
+void forget_graphs(uint64_t context_id) {
+  (void)take_memories([context_id](const GraphMemory& memory) { return memory.context_id == context_id; });
 }
 
 void release_ended_graphs() {

@@ -37,6 +37,8 @@ void give_back_when_unused(std::shared_ptr<GraphMemory> memory);
 void release_unused(uint64_t context_id);
 // Does so in the current context.
 void release_ended_graphs();
+// Forgets those of a context that has ended, and with it their memory.
+void forget_graphs(uint64_t context_id);
 // True if there are graphs in that context which end, and whose queues come back then.
 bool graphs_are_ending(uint64_t context_id);
 

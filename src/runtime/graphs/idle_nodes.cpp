@@ -30,6 +30,16 @@ IdleNodes load() {
   return idle;
 }
 
+// Never destroyed: exit handlers use them.
+std::mutex& idle_mutex() {
+  static auto& mutex = *new std::mutex;
+  return mutex;
+}
+std::map<uint64_t, IdleNodes>& known_nodes() {
+  static auto& nodes = *new std::map<uint64_t, IdleNodes>;
+  return nodes;
+}
+
 }  // namespace
 
 CUDA_KERNEL_NODE_PARAMS IdleNodes::launch() const {
@@ -49,11 +59,14 @@ CUDA_MEMSET_NODE_PARAMS IdleNodes::fill() const {
 }
 
 IdleNodes idle_nodes(uint64_t context_id) {
-  static auto& of_contexts = *new std::map<uint64_t, IdleNodes>;  // never destroyed: exit handlers use it
-  static auto& mutex = *new std::mutex;
-  const std::lock_guard lock(mutex);
-  const auto found = of_contexts.find(context_id);
-  return found != of_contexts.end() ? found->second : of_contexts[context_id] = load();
+  const std::lock_guard lock(idle_mutex());
+  const auto found = known_nodes().find(context_id);
+  return found != known_nodes().end() ? found->second : known_nodes()[context_id] = load();
+}
+
+void forget_idle_nodes(uint64_t context_id) {
+  const std::lock_guard lock(idle_mutex());
+  known_nodes().erase(context_id);
 }
 
 }  // namespace klap::runtime

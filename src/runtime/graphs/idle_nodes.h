@@ -21,5 +21,7 @@ struct IdleNodes {
 
 // The idle work of the current context, whose id that is. Throws Error if the driver does not load it.
 IdleNodes idle_nodes(uint64_t context_id);
+// Forgets that of a context that has ended.
+void forget_idle_nodes(uint64_t context_id);
 
 }  // namespace klap::runtime

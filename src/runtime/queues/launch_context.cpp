@@ -113,7 +113,7 @@ LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stre
 }
 
 LaunchContext::~LaunchContext() {
-  if (of_ == BlockOf::Node)
+  if (of_ == BlockOf::Node && !context_->has_ended.load(std::memory_order_relaxed))
     try_or_report("cuGraphInstantiate", "queues are not given back", [&] { release_in_stream(); });
 }
 
@@ -567,7 +567,10 @@ void LaunchContexts::end_context(uint64_t context_id) {
   const std::lock_guard lock(mutex_);
   const size_t ended =
       std::erase_if(contexts_, [&](const auto& entry) { return entry.first.first == context_id; });
-  cuda_contexts_.erase(context_id);
+  if (const auto context = cuda_contexts_.find(context_id); context != cuda_contexts_.end()) {
+    context->second->has_ended.store(true, std::memory_order_relaxed);
+    cuda_contexts_.erase(context);
+  }
   with_graphs_.erase(context_id);
   ended_.fetch_add(ended, std::memory_order_relaxed);
   count_.store(contexts_.size(), std::memory_order_relaxed);

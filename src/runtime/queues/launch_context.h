@@ -52,6 +52,8 @@ struct CudaContext {
   BlockPool pool;
   LaunchPool launch_pool;
   InFlight in_flight;
+  // Its memory and streams are gone, and the driver must not be asked about them.
+  std::atomic<bool> has_ended{false};
 
   // Returns the memory that no stream has to the driver, and says how many bytes these are.
   uint64_t give_back();

@@ -2,6 +2,7 @@
 #include "runtime/context_ends.h"
 
 #include "redirected.h"
+#include "runtime/graphs/graph_memory.h"
 #include "runtime/queues/launch_context.h"
 
 namespace klap::runtime {
@@ -54,6 +55,20 @@ TEST_F(ContextEndsTest, LaunchesInTheNextOneBeginAnew) {
     new_context();
   }
   EXPECT_TRUE(LaunchContexts::instance().empty());
+}
+
+TEST_F(ContextEndsTest, QueuesOfItsGraphsGo) {
+  const uint64_t id = *id_of_context(context_);
+  auto memory = std::make_shared<GraphMemory>();
+  memory->context_id = id;
+  memory->queues.push_back(LaunchContexts::instance().make_for_node(id, new_stream()));
+  const std::weak_ptr<LaunchContext> queues = memory->queues.front();
+  ASSERT_EQ(nullptr, queues.lock()->make_work_queue_room(16, 1, 1 << 24, jit::Buffer::Pool));
+  give_back_when_unused(std::move(memory));
+  forget_calls();
+  end_context();
+  EXPECT_TRUE(queues.expired());
+  EXPECT_TRUE(calls("cuEventRecord").empty()) << "its stream is gone";
 }
 
 TEST_F(ContextEndsTest, ModulesOfItGo) {
