@@ -150,12 +150,14 @@ RewrittenModule run_passes(const Program& program, const Request& request) {
 }
 
 RewrittenModule rewrite_in_newer_version(const Program& program, const Request& request) {
-  const std::optional<Program> newer = in_newer_version(program, request.sm);
-  if (!newer) return run_passes(program, request);
-  RewrittenModule rewritten = run_passes(*newer, request);
-  if (all_run_in_newer_version(rewritten.remarks)) return rewritten;
+  const NewerVersion newer = in_newer_version(program, request.sm);
+  RewrittenModule rewritten;
+  if (newer.program) {
+    rewritten = run_passes(*newer.program, request);
+    if (all_run_in_newer_version(rewritten.remarks, newer)) return rewritten;
+  }
   RewrittenModule module = run_passes(program, request);
-  note_what_is_left(module.remarks, rewritten.remarks);
+  note_why_older(module.remarks, newer, rewritten.remarks);
   return module;
 }
 
@@ -168,12 +170,14 @@ std::vector<SiteRemark> explain_module(const Program& program, const Request& re
     note_device_memory(plan, plan.remarks, !plan.sites.empty());
     return plan.remarks;
   };
-  const std::optional<Program> newer = in_newer_version(program, request.sm);
-  if (!newer) return explain(program);
-  std::vector<SiteRemark> in_newer = explain(*newer);
-  if (all_run_in_newer_version(in_newer)) return in_newer;
+  const NewerVersion newer = in_newer_version(program, request.sm);
+  std::vector<SiteRemark> in_newer;
+  if (newer.program) {
+    in_newer = explain(*newer.program);
+    if (all_run_in_newer_version(in_newer, newer)) return in_newer;
+  }
   std::vector<SiteRemark> remarks = explain(program);
-  note_what_is_left(remarks, in_newer);
+  note_why_older(remarks, newer, in_newer);
   return remarks;
 }
 

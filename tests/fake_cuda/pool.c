@@ -1,5 +1,6 @@
 /* Objects with recycled addresses: what a handle of a dead object points to is the next object of that size.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 enum { OBJECT_BYTES = 2048, MAX_OBJECTS = 16384 };
 
 static struct fake_object* objects[MAX_OBJECTS]; /* every object ever made, for fake_is */
-static unsigned object_count;
+/* Threads that ask about their own objects hold no lock, while another one makes one. */
+static atomic_uint object_count;
 
 void* fake_new(enum fake_kind kind, size_t bytes) {
   struct fake_object* object = NULL;
@@ -16,9 +18,14 @@ void* fake_new(enum fake_kind kind, size_t bytes) {
   for (unsigned i = 0; !object && i < object_count; ++i) {
     if (!objects[i]->kind && objects[i]->previous_kind == kind) object = objects[i];
   }
-  if (!object) objects[object_count++] = object = malloc(OBJECT_BYTES);
+  const int is_new = !object;
+  if (is_new) object = malloc(OBJECT_BYTES);
   memset(object, 0, OBJECT_BYTES);
   object->kind = kind;
+  if (is_new) {
+    objects[object_count] = object;
+    ++object_count;
+  }
   return object;
 }
 

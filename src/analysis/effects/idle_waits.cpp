@@ -60,17 +60,22 @@ bool does_nothing_behind(const FlowFacts& kernel, const Call& wait) {
 
 }  // namespace
 
+std::vector<const ptx::Statement*> waits_that_matter(const FlowFacts& function) {
+  std::vector<const ptx::Statement*> waits;
+  const std::vector<Call> calls = calls_of(function);
+  const bool is_kernel = function.function.kind == ptx::FunctionKind::Entry;
+  if (is_kernel && launches_nothing(calls)) return waits;
+  for (const Call& call : calls) {
+    if (is_wait(call) && !(is_kernel && does_nothing_behind(function, call))) waits.push_back(call.statement);
+  }
+  return waits;
+}
+
 std::optional<std::string> wait_that_matters(const Module& unit) {
   for (const Function& function : unit.functions) {
     if (!function.is_definition) continue;
-    const FlowFacts facts(unit, function);
-    const std::vector<Call> calls = calls_of(facts);
-    const bool is_idle = function.kind == ptx::FunctionKind::Entry && launches_nothing(calls);
-    for (const Call& call : calls) {
-      if (!is_wait(call) || is_idle) continue;
-      if (function.kind != ptx::FunctionKind::Entry || !does_nothing_behind(facts, call))
-        return unit.place(call.statement->head);
-    }
+    const auto waits = waits_that_matter(FlowFacts(unit, function));
+    if (!waits.empty()) return unit.place(waits.front()->head);
   }
   return std::nullopt;
 }

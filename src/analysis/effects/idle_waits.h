@@ -7,13 +7,17 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "analysis/facts/flow_facts.h"
 #include "ptx/tree.h"
 
 namespace klap::analysis {
 
-// The first call in the unit that waits for children whose end matters: its place, as "line 41:2". Nothing if
-// there is none.
+// The calls in the function that wait for children whose end matters, in text order.
+std::vector<const ptx::Statement*> waits_that_matter(const FlowFacts& function);
+
+// The first such call in the unit: its place, as "line 41:2". Nothing if there is none.
 std::optional<std::string> wait_that_matters(const ptx::Module& unit);
 
 }  // namespace klap::analysis

@@ -9,6 +9,7 @@
 
 #include "analysis/effects/divergence.h"
 #include "analysis/graph/path_counts.h"
+#include "analysis/suspension/suspension.h"
 #include "analysis/synchronisation/barriers.h"
 #include "analysis/values/values.h"
 #include "analysis/values/warp_invariant_load.h"
@@ -33,6 +34,8 @@ class EarlyExit {
         may_exit_(may_exit) {}
 
   Finding run() {
+    // Threads that have ended take part in the barriers of the others (transform/suspension/split_kernel.h).
+    if (k_.data.names().is_register(kEndsTogether)) return {Answer::No, "its threads end together"};
     find_waits();
     if (!std::all_of(waits_.begin(), waits_.end(), [this](const auto& w) { return is_plain(w); }))
       may_exit_ = MayExit::Nobody;

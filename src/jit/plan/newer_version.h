@@ -3,12 +3,15 @@
 // CUDA refuses version 1 for devices of compute capability 9.0 and later. So such a program has no machine
 // code for these, and all of it comes from its PTX.
 //
+// Version 2 has no waits for children. Kernels that wait are split there (transform/suspension/split_kernel.h).
+//
 // Version 1 has room for any number of launches that wait, and version 2 loses those beyond a limit. So all
 // launches of the program must be rewritten, or it stays as it is.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "jit/data/remark.h"
@@ -16,15 +19,21 @@
 
 namespace klap::jit {
 
-// The program in version 2, for a device of compute capability `sm`; nothing if it is not of version 1, can
-// run there as it is, or cannot be one of version 2. Then its remarks say why, like those of any other.
-// Throws Error(Parse).
-std::optional<Program> in_newer_version(const Program& program, uint32_t sm);
+struct NewerVersion {
+  std::optional<Program> program;  // nothing if it cannot be one of version 2
+  std::vector<std::string> waits;  // that its kernels are split at, for a reader
+  std::string problem;             // why it cannot be; empty if it is not of version 1, or can run as it is
+};
 
-// True if no launch is left. Says of all launches that they are of version 1.
-bool all_run_in_newer_version(std::vector<SiteRemark>& remarks);
+// The program in version 2, for a device of compute capability `sm`. Throws Error(Parse).
+NewerVersion in_newer_version(const Program& program, uint32_t sm);
 
-// Says of launches that stay in version 1 which one of `newer`, which are those in version 2, would be left.
-void note_what_is_left(std::vector<SiteRemark>& remarks, const std::vector<SiteRemark>& newer);
+// True if no launch is left. Says of all launches that they are of version 1, and where their kernels wait.
+bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version);
+
+// Says of launches that stay in version 1 why they do: because of `version`, or of a launch that would be left
+// among `newer`, which are those in version 2.
+void note_why_older(std::vector<SiteRemark>& remarks, const NewerVersion& version,
+                    const std::vector<SiteRemark>& newer);
 
 }  // namespace klap::jit

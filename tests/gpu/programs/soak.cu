@@ -3,10 +3,11 @@
 // is reset. Each sequence of launches is compared with what it must leave. After each round a line says how
 // much memory process and device have in use while nothing runs, so that what grows can be seen.
 //
-//   soak [seconds] [seed] [all|native]
+//   soak [seconds] [seed] [all|native|plain]
 //
 // Natively, graphs of such launches go wrong (graphs.cu), and the module, which nobody has linked, cannot be
-// loaded. So these can be left out.
+// loaded. So these can be left out. "plain" has graphs, too, but only kernels that launch nothing: what grows
+// then is the driver's own.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <malloc.h>
@@ -47,9 +48,15 @@ struct Job {
   void (*expect)(Cells& cells, int amount);
 };
 
+enum class What { All, Native, Plain };
+
+What what_of(const std::string& name) {
+  return name == "native" ? What::Native : name == "plain" ? What::Plain : What::All;
+}
+
 int blocks_of(int amount) { return 1 + amount % kMostBlocks; }
 
-const Job kJobs[] = {
+const std::vector<Job> kJobs = {
     {"parent", [](int* c, int n, cudaStream_t s) { parent<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
      [](Cells& c, int n) { c.expect_parent(n, blocks_of(n)); }},
     {"parent_forget",
@@ -68,6 +75,12 @@ const Job kJobs[] = {
      [](Cells& c, int n) { c.expect_links(1 + n % 9); }},
     {"passing", [](int* c, int n, cudaStream_t s) { passing<<<1, kBlockSize, 0, s>>>(c, 0, 1 + n % 9, 1); },
      [](Cells& c, int n) { c.expect_passing(1 + n % 9); }},
+};
+
+const std::vector<Job> kPlainJobs = {
+    {"alone", [](int* c, int n, cudaStream_t s) { alone<<<blocks_of(n), kBlockSize, 0, s>>>(c, n); },
+     [](Cells& c, int n) { c.expect_parent(n, blocks_of(n)); }},
+    kJobs[3],  // "square"
 };
 
 std::string read_file(const std::string& path) {
@@ -94,11 +107,12 @@ struct ModuleFunctions {
 // What all threads share.
 class Soak {
  public:
-  Soak(const std::string& program, bool all)
-      : all_(all),
+  Soak(const std::string& program, What what)
+      : what_(what),
         module_(read_file(program.substr(0, program.rfind('/') + 1) + "../gpu/driver_module.ptx")) {}
-  // False for what is right natively, too.
-  [[nodiscard]] bool all() const { return all_; }
+  [[nodiscard]] bool has_graphs() const { return what_ != What::Native; }
+  [[nodiscard]] bool has_module() const { return what_ == What::All; }
+  [[nodiscard]] const std::vector<Job>& jobs() const { return what_ == What::Plain ? kPlainJobs : kJobs; }
   [[nodiscard]] const char* module() const { return module_.c_str(); }
   [[nodiscard]] const ModuleFunctions& functions() const { return functions_; }
   [[nodiscard]] long sequences() const { return sequences_; }
@@ -116,7 +130,7 @@ class Soak {
   }
 
  private:
-  const bool all_;
+  const What what_;
   const std::string module_;
   const ModuleFunctions functions_;
   std::atomic<long> sequences_ = 0;
@@ -136,9 +150,9 @@ std::string text_of(const std::vector<Step>& steps) {
   return text;
 }
 
-std::vector<Step> random_steps(Random& random) {
+std::vector<Step> random_steps(const std::vector<Job>& jobs, Random& random) {
   std::vector<Step> steps(1 + random() % kMostJobs);
-  for (Step& step : steps) step = {kJobs + random() % std::size(kJobs), 1 + static_cast<int>(random() % 50)};
+  for (Step& step : steps) step = {&jobs[random() % jobs.size()], 1 + static_cast<int>(random() % 50)};
   return steps;
 }
 
@@ -184,7 +198,7 @@ class Worker {
     const Clock::time_point begin = Clock::now();
     while (seconds_since(begin) < kRoundSeconds && soak_.why().empty()) {
       run_streams();
-      if (soak_.all() && random_() % 16 == 0) run_module();
+      if (soak_.has_module() && random_() % 16 == 0) run_module();
     }
   }
 
@@ -221,8 +235,9 @@ class Worker {
 
   void begin(size_t stream) {
     const std::lock_guard lock(mutex_);
-    sequences_[stream].replays = soak_.all() && random_() % 4 == 0 ? 1 + static_cast<int>(random_() % 4) : 0;
-    sequences_[stream].steps = random_steps(random_);
+    const bool is_graph = soak_.has_graphs() && random_() % 4 == 0;
+    sequences_[stream].replays = is_graph ? 1 + static_cast<int>(random_() % 4) : 0;
+    sequences_[stream].steps = random_steps(soak_.jobs(), random_);
     is_running_[stream] = true;
   }
 
@@ -308,7 +323,7 @@ int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
   Random random(argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 1);
   gpu::Report report("soak");
-  Soak soak(argv[0], argc <= 3 || std::string(argv[3]) == "all");
+  Soak soak(argv[0], what_of(argc > 3 ? argv[3] : "all"));
   const Clock::time_point begin = Clock::now();
   for (int round = 0; seconds_since(begin) < seconds && soak.why().empty(); ++round) {
     run_round(soak, random);

@@ -1,0 +1,270 @@
+#include "analysis/suspension/suspension.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "analysis/graph/liveness.h"
+#include "analysis/launches/calls.h"
+#include "analysis/launches/idioms.h"
+#include "analysis/legality/warp_block.h"
+#include "ptx/opcodes.h"
+
+namespace klap::analysis {
+
+namespace {
+
+using ptx::Module;
+using ptx::Statement;
+using ptx::StatementKind;
+
+// Functions of CUDA's that neither launch nor wait nor meet other threads.
+bool is_harmless(std::string_view callee) {
+  static const std::set<std::string_view> names = {"vprintf", "malloc", "free", "__assertfail"};
+  if (names.contains(callee)) return true;
+  const IdiomTable& table = idioms();
+  static constexpr std::string_view kKinds[] = {"last-error", "peek-last-error", "query", "error-text",
+                                                "allocation"};
+  return std::ranges::any_of(kKinds, [&](std::string_view kind) { return table.is_kind(callee, kind); });
+}
+
+// Calls about streams and events, whose handles mean nothing in another grid.
+bool is_about_streams(std::string_view callee) {
+  static constexpr std::string_view kKinds[] = {"stream-create", "stream-destroy", "stream-wait", "event"};
+  return std::ranges::any_of(kKinds,
+                             [&](std::string_view kind) { return idioms().is_kind(callee, kind); });
+}
+
+bool is_barrier(std::string_view opcode) { return opcode == "bar" || opcode == "barrier"; }
+
+// Instructions of one thread: computations, accesses of memory, jumps and fences.
+bool is_of_one_thread(const Module& m, const Statement& s) {
+  static const std::set<std::string_view> others = {"bra",   "call",   "exit",     "fence",    "isspacep", "membar",
+                                                    "nanosleep", "prefetch", "red", "ret", "st", "trap"};
+  const ptx::Opcode& opcode = ptx::opcode_of(m, s);
+  if (opcode.lanes != ptx::Lanes::None) return false;
+  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
+    const std::string_view modifier = m.text(t);
+    if (modifier == ".async" || modifier == ".bulk" || modifier.starts_with(".mbarrier") ||
+        modifier.find("::cluster") != std::string_view::npos)
+      return false;
+  }
+  return opcode.is_computation() || opcode.result == ptx::OpcodeResult::Memory ||
+         others.contains(m.text(s.head));
+}
+
+class Finder {
+ public:
+  Finder(const FlowFacts& kernel, const std::vector<const Statement*>& waits)
+      : k_(kernel), m_(kernel.module), waits_(waits.begin(), waits.end()), registers_(kernel.flow) {}
+
+  Suspension find() {
+    find_outermost(k_.function.body, nullptr);
+    if (k_.flow.has_unknown_branch()) refuse("a branch whose targets are not known", k_.function.name_token);
+    find_variables();
+    for (const FlatInstruction& each : k_.flow.instructions()) look_at(*each.statement);
+    check_streams();
+    if (out_.problem.empty()) find_registers();
+    return std::move(out_);
+  }
+
+ private:
+  void refuse(const std::string& why, uint32_t token) {
+    if (out_.problem.empty()) out_.problem = fmt::format("{} ({})", why, m_.place(token));
+  }
+
+  // For each statement in a nested scope, the one in the body that holds it.
+  void find_outermost(const Statement& scope, const Statement* in_body) {
+    for (const Statement& each : scope.body) {
+      const Statement* const outermost = in_body != nullptr ? in_body : &each;
+      outermost_.emplace(&each, outermost);
+      if (each.kind == StatementKind::Block) find_outermost(each, outermost);
+    }
+  }
+
+  void add_variable(ptx::TokenRange declaration, bool is_shared) {
+    const auto variable = read_shared_variable(m_, declaration);
+    if (!variable) return refuse("a variable is declared in another form", declaration.first);
+    const std::string_view name = name_in(declaration, variable->name);
+    out_.variables.push_back({{name, is_shared}, variable->bytes, variable->align});
+    out_.named.push_back({name, is_shared});
+  }
+  // The name as a part of the module's text, which lives as long as that.
+  std::string_view name_in(ptx::TokenRange declaration, std::string_view name) const {
+    for (uint32_t t = declaration.first; t < declaration.last; ++t)
+      if (m_.text(t) == name) return m_.text(t);
+    return {};
+  }
+
+  void find_variables() {
+    ptx::for_each_statement(k_.function.body, [this](const Statement& s) {
+      if (s.kind != StatementKind::Directive) return;
+      const bool is_shared = m_.is(s.head, ".shared");
+      if (!is_shared && !m_.is(s.head, ".local")) return;
+      if (outermost_.at(&s) != &s) return refuse("a variable is declared in a nested scope", s.head);
+      add_variable(s.tokens, is_shared);
+    });
+    std::set<std::string_view> words;
+    for (uint32_t t = k_.function.body.tokens.first; t < k_.function.body.tokens.last; ++t)
+      words.insert(m_.text(t));
+    for (const ptx::Variable& variable : m_.variables) {
+      if (variable.space != ".shared" || !words.contains(variable.name)) continue;
+      if (variable.declaration.empty()) return refuse("a variable is declared in another form", variable.tokens.first);
+      if (variable.linkage == ptx::Linkage::Extern) {
+        out_.variables.push_back({{variable.name, true}, 0, 1});
+        out_.named.push_back({variable.name, true});
+      } else {
+        add_variable(variable.declaration, true);
+      }
+    }
+  }
+
+  void look_at(const Statement& s) {
+    const std::string_view opcode = m_.text(s.head);
+    if (is_barrier(opcode)) return look_at_barrier(s);
+    if (!is_of_one_thread(m_, s)) return refuse(fmt::format("'{}' of several threads", m_.full_opcode(s)), s.head);
+    if (const auto call = parse_call(m_, s, k_.data.names())) look_at_call(s, *call);
+  }
+
+  void add_point(SuspendsAt at, const Statement& s) {
+    if (s.predicated) return refuse("a place to stop is predicated", s.head);
+    out_.points.push_back({at, &s, outermost_.at(&s), {}});
+  }
+
+  void look_at_barrier(const Statement& s) {
+    if (m_.has_modifier(s, ".warp") || m_.has_modifier(s, ".cluster") || m_.has_modifier(s, ".arrive"))
+      return refuse(fmt::format("'{}' of several threads", m_.full_opcode(s)), s.head);
+    const bool has_result = m_.has_modifier(s, ".red");
+    const size_t number = has_result ? 1 : 0, without_count = has_result ? 3 : 1;
+    if (s.operands.size() != without_count || m_.text(s.operands[number]) != "0")
+      return refuse("a barrier of some threads", s.head);
+    if (!may_begin_again(*outermost_.at(&s), s)) return refuse("code in front of a barrier in its scope", s.head);
+    add_point(has_result ? SuspendsAt::BarrierWithResult : SuspendsAt::Barrier, s);
+  }
+
+  // True if all that the scope does in front of the barrier can be done again.
+  bool may_begin_again(const Statement& scope, const Statement& barrier) const {
+    bool is_behind = false, may = true;
+    const auto look = [&](const Statement& each) {
+      is_behind = is_behind || &each == &barrier;
+      if (each.kind == StatementKind::Label) may = false;
+      if (each.kind != StatementKind::Instruction || &each == &barrier) return;
+      may = may && !is_barrier(m_.text(each.head)) && m_.text(each.head) != "call" &&
+            (is_behind || ptx::opcode_of(m_, each).is_computation());
+    };
+    if (scope.kind == StatementKind::Block) ptx::for_each_statement(scope, look);
+    return may;
+  }
+
+  void look_at_call(const Statement& s, const Call& call) {
+    if (!call.direct) return refuse("a call through a register", s.head);
+    if (waits_.contains(&s)) return add_point(SuspendsAt::Wait, s);
+    const IdiomTable& table = idioms();
+    if (table.is_kind(call.callee, "wait") || table.is_get_buffer(call.callee) || is_harmless(call.callee)) return;
+    if (table.by_launch(call.callee) != nullptr) {
+      out_.launching.push_back(outermost_.at(&s));
+      return;
+    }
+    if (is_about_streams(call.callee)) {
+      of_streams_.push_back(&s);
+      return;
+    }
+    if (!is_computation(call.callee)) refuse(fmt::format("a call of {}", call.callee), s.head);
+  }
+
+  // True for a function of the unit that only computes, and calls none but such.
+  bool is_computation(std::string_view name, unsigned depth = 0) const {
+    constexpr unsigned kDeepest = 16;
+    const ptx::Function* const function = m_.find_function(name);
+    if (function == nullptr || !function->is_definition || depth > kDeepest) return false;
+    const LocalNames names(m_, function->body);
+    bool computes = !names.declares_shared();
+    ptx::for_each_statement(function->body, [&](const Statement& s) {
+      if (s.kind != StatementKind::Instruction || !computes) return;
+      computes = is_of_one_thread(m_, s) && !m_.is(s.head, "exit") && !names_shared(s);
+      const auto call = parse_call(m_, s, names);
+      if (call) computes = call->direct && (is_harmless(call->callee) || is_computation(call->callee, depth + 1));
+    });
+    return computes;
+  }
+  bool names_shared(const Statement& s) const {
+    for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
+      const ptx::Variable* const variable = m_.find_variable(m_.text(t));
+      if (variable != nullptr && variable->space == ".shared") return true;
+    }
+    return false;
+  }
+
+  // Handles of streams and events may be used in the grid that made them alone.
+  void check_streams() {
+    for (const Site& site : k_.sites) {
+      const bool is_usual = k_.data.constant(site.stream) == std::optional<uint64_t>(0);
+      if (site.launch_call != nullptr && !is_usual) of_streams_.push_back(site.launch_call);
+    }
+    for (const SuspensionPoint& point : out_.points) {
+      const uint32_t from = first_instruction(*point.statement);
+      for (const Statement* const use : of_streams_) {
+        if (k_.flow.can_follow(from, k_.flow.index_of(use)))
+          return refuse("a stream or an event is used behind a place to stop", use->head);
+      }
+    }
+  }
+
+  // The first instruction in a statement of the body.
+  uint32_t first_instruction(const Statement& s) const {
+    if (s.kind == StatementKind::Instruction) return k_.flow.index_of(&s);
+    uint32_t first = ControlFlow::npos;
+    ptx::for_each_statement(s, [&](const Statement& each) {
+      if (each.kind == StatementKind::Instruction) first = std::min(first, k_.flow.index_of(&each));
+    });
+    return first;
+  }
+
+  void find_registers() {
+    const Liveness liveness(k_.flow, registers_);
+    if (!liveness.known()) return refuse("what is live is not known", k_.function.name_token);
+    const OwnAddresses addresses(k_, registers_, out_.named);
+    if (!addresses.problem().empty()) {
+      out_.problem = addresses.problem();
+      return;
+    }
+    for (SuspensionPoint& point : out_.points) {
+      for (const uint32_t reg : liveness.live_before(first_instruction(*point.statement)))
+        save(point, reg, addresses);
+    }
+  }
+
+  void save(SuspensionPoint& point, uint32_t reg, const OwnAddresses& addresses) {
+    const VirtualRegister& what = registers_[reg];
+    const uint32_t at = point.statement->tokens.first;
+    if (what.scope != &k_.function.body || what.lanes != 1 || (what.words() > 2 && !what.is_predicate()))
+      return refuse(fmt::format("{} of another form is needed later", what.name), at);
+    SavedRegister saved{what.name, what.type, nullptr, false};
+    if (addresses.is_mixed(reg))
+      return refuse(fmt::format("{} may be an address of several variables", what.name), at);
+    if (const auto address = addresses.of(reg)) {
+      saved.variable = &out_.named[address->variable];
+      saved.is_generic = address->is_generic;
+    }
+    point.registers.push_back(saved);
+  }
+
+  const FlowFacts& k_;
+  const Module& m_;
+  const std::set<const Statement*> waits_;
+  const VirtualRegisters registers_;
+  std::map<const Statement*, const Statement*> outermost_;
+  std::vector<const Statement*> of_streams_;
+  Suspension out_;
+};
+
+}  // namespace
+
+Suspension find_suspension(const FlowFacts& kernel, const std::vector<const ptx::Statement*>& waits) {
+  return Finder(kernel, waits).find();
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,67 @@
+// Where the blocks of a kernel can stop, to go on later in another grid.
+//
+// A thread that waits for its children stops at its wait. Its block's other threads go on until they end,
+// wait too, or come to a barrier, where they would meet the one that waits. So a block stops with each of its
+// threads ended, at a wait, or at a barrier. What a thread needs behind that place are its live registers and
+// its local variables, and the block needs its shared variables.
+//
+// A kernel is refused if its threads could meet in any other way (operations of warps, barriers of some
+// threads), or if something would not be the same when it goes on: streams and events, copies in flight,
+// addresses of its own variables in memory (own_addresses.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/facts/flow_facts.h"
+#include "analysis/graph/registers.h"
+#include "analysis/suspension/own_addresses.h"
+
+namespace klap::analysis {
+
+// A register that kernels declare which have been split at their waits: all of their threads end at once.
+inline constexpr char kEndsTogether[] = "%__klap_ends_together";
+
+enum class SuspendsAt : uint8_t {
+  Wait,
+  Barrier,            // of all threads, without a result
+  BarrierWithResult,  // of all threads, which counts or votes
+};
+
+// A register that is live at a point.
+struct SavedRegister {
+  std::string_view name, type;
+  const OwnVariable* variable = nullptr;  // its value is an address in this variable; null for other values
+  bool is_generic = false;                // that address is a generic one
+};
+
+struct SuspensionPoint {
+  SuspendsAt at = SuspendsAt::Wait;
+  const ptx::Statement* instruction = nullptr;  // the call or the barrier
+  // The same, or the block around it that is in the scope of the kernel's body. The thread goes on in front of
+  // it.
+  const ptx::Statement* statement = nullptr;
+  std::vector<SavedRegister> registers;  // live before it
+};
+
+// A variable whose contents are kept.
+struct SavedVariable {
+  OwnVariable variable;
+  uint64_t bytes = 0;  // 0 for the array whose size the launch decides
+  uint32_t align = 1;
+};
+
+struct Suspension {
+  std::vector<SuspensionPoint> points;            // in text order
+  std::vector<const ptx::Statement*> launching;   // blocks or calls in the body behind which children may run
+  std::vector<OwnVariable> named;                 // all that the kernel names
+  std::vector<SavedVariable> variables;
+  std::string problem;  // why the kernel cannot stop, with a place; empty if it can
+};
+
+// For a kernel that has waits that matter.
+Suspension find_suspension(const FlowFacts& kernel, const std::vector<const ptx::Statement*>& waits);
+
+}  // namespace klap::analysis
