@@ -12,6 +12,7 @@
 #include "analysis/launches/calls.h"
 #include "analysis/launches/idioms.h"
 #include "analysis/launches/wrappers.h"
+#include "analysis/suspension/suspension.h"
 #include "ptx/opcodes.h"
 
 namespace klap::analysis {
@@ -19,8 +20,9 @@ namespace {
 
 using ptx::Statement;
 
-// Sets of address spaces. A generic address may be in any of them.
-enum : uint8_t { kNoSpace = 0, kGlobal = 1, kShared = 2, kLocal = 4, kGeneric = 7 };
+// Sets of address spaces. A generic address may be in any of them. The words by which a kernel that stops
+// keeps its threads together are a space of their own.
+enum : uint8_t { kNoSpace = 0, kGlobal = 1, kShared = 2, kLocal = 4, kGeneric = 7, kSuspension = 8 };
 
 uint8_t spaces_of(std::string_view space) {
   if (space.empty()) return kGeneric;
@@ -75,6 +77,7 @@ class RoomWait {
 
   [[nodiscard]] Step step_of(const Statement& s) const {
     Step step;
+    if (keeps_register(s)) return step;
     step.registers = registers_of(q_.module, s, q_.data.names());
     const std::string_view opcode = q_.module.text(s.head), space = memory_space(q_.module, s);
     step.is_uncertain = std::ranges::any_of(
@@ -95,7 +98,26 @@ class RoomWait {
     } else if (may_access_memory(s)) {
       step.reads = step.writes = kGeneric;
     }
+    if (names_suspension_words(s)) {
+      if (step.reads != kNoSpace) step.reads = kSuspension;
+      if (step.writes != kNoSpace) step.writes = kSuspension;
+    }
     return step;
+  }
+
+  // True where a register's own value is put aside or taken back.
+  [[nodiscard]] bool keeps_register(const Statement& s) const {
+    return std::ranges::any_of(s.operands, [this](ptx::TokenRange operand) {
+      const auto address = parse_address(q_.module, operand);
+      return q_.module.is(operand.first, "[") && address && address->base == kSuspensionRow;
+    });
+  }
+
+  [[nodiscard]] bool names_suspension_words(const Statement& s) const {
+    return std::ranges::any_of(s.operands, [this](ptx::TokenRange operand) {
+      const auto address = parse_address(q_.module, operand);
+      return address && address->base == kSuspensionWords;
+    });
   }
 
   // True for an instruction that names an address, or whose row in the table of opcodes promises too little.

@@ -11,6 +11,7 @@
 #include "analysis/launches/calls.h"
 #include "analysis/launches/idioms.h"
 #include "analysis/legality/warp_block.h"
+#include "analysis/suspension/same_values.h"
 #include "ptx/opcodes.h"
 
 namespace klap::analysis {
@@ -131,6 +132,8 @@ class Finder {
 
   void add_point(SuspendsAt at, const Statement& s) {
     if (s.predicated) return refuse("a place to stop is predicated", s.head);
+    if (at == SuspendsAt::Wait && !is_call_alone(*outermost_.at(&s), s))
+      return refuse("a wait in a nested scope", s.head);
     out_.points.push_back({at, &s, outermost_.at(&s), {}});
   }
 
@@ -143,6 +146,10 @@ class Finder {
       return refuse("a barrier of some threads", s.head);
     if (!may_begin_again(*outermost_.at(&s), s)) return refuse("code in front of a barrier in its scope", s.head);
     add_point(has_result ? SuspendsAt::BarrierWithResult : SuspendsAt::Barrier, s);
+  }
+
+  bool is_call_alone(const Statement& scope, const Statement& call) const {
+    return &scope == &call || (scope.kind == StatementKind::Block && read_call_scope(m_, scope, call).problem.empty());
   }
 
   // True if all that the scope does in front of the barrier can be done again.
@@ -163,8 +170,10 @@ class Finder {
     if (!call.direct) return refuse("a call through a register", s.head);
     if (waits_.contains(&s)) return add_point(SuspendsAt::Wait, s);
     const IdiomTable& table = idioms();
-    if (table.is_kind(call.callee, "wait") || table.is_get_buffer(call.callee) || is_harmless(call.callee)) return;
-    if (table.by_launch(call.callee) != nullptr) {
+    if (table.is_kind(call.callee, "wait") || table.by_launch(call.callee) != nullptr || is_harmless(call.callee))
+      return;
+    // No launch without a buffer. Whether there is one, the note must not depend on.
+    if (table.is_get_buffer(call.callee)) {
       out_.launching.push_back(outermost_.at(&s));
       return;
     }
@@ -231,10 +240,18 @@ class Finder {
       out_.problem = addresses.problem();
       return;
     }
+    SameValues same(k_, registers_);
+    std::vector<uint32_t> computed;
     for (SuspensionPoint& point : out_.points) {
-      for (const uint32_t reg : liveness.live_before(first_instruction(*point.statement)))
-        save(point, reg, addresses);
+      for (const uint32_t reg : liveness.live_before(first_instruction(*point.statement))) {
+        if (same.is_same(reg)) {
+          computed.push_back(reg);
+        } else {
+          save(point, reg, addresses);
+        }
+      }
     }
+    out_.computed = same.computing(computed);
   }
 
   void save(SuspensionPoint& point, uint32_t reg, const OwnAddresses& addresses) {

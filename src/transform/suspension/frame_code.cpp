@@ -71,14 +71,14 @@ std::string address_value(const SavedRegister& saved, bool to_frame) {
   std::string text = base_of(saved, is_wide);
   if (to_frame)
     return text + fmt::format("sub.s{1} {0}, {2}, {0}; st.global.b{1} [%klap_w_at], {0}; ", value, type, saved.name);
-  const char* const loaded = is_wide ? "%klap_w_e" : "%klap_w_a";
+  const char* const loaded = is_wide ? "%klap_w_kept_wide" : "%klap_w_kept";
   return text + fmt::format("ld.global.b{1} {3}, [%klap_w_at]; add.s{1} {2}, {3}, {0}; ", value, type, saved.name, loaded);
 }
 
 std::string plain_value(const SavedRegister& saved, bool to_frame) {
   if (saved.type == ".pred") {
     return to_frame ? fmt::format("selp.u32 %klap_w_b, 1, 0, {}; st.global.u32 [%klap_w_at], %klap_w_b; ", saved.name)
-                    : fmt::format("ld.global.u32 %klap_w_b, [%klap_w_at]; setp.ne.u32 {}, %klap_w_b, 0; ", saved.name);
+                    : fmt::format("ld.global.u32 %klap_w_kept, [%klap_w_at]; setp.ne.u32 {}, %klap_w_kept, 0; ", saved.name);
   }
   const uint32_t bits = 8 * ptx::type_bytes(saved.type);
   return to_frame ? fmt::format("st.global.b{} [%klap_w_at], {}; ", bits, saved.name)
@@ -102,10 +102,10 @@ FrameCode::FrameCode(const analysis::Suspension& suspension) : of_(suspension) {
 
 std::string FrameCode::registers() {
   return fmt::format(".reg .pred {}; ", analysis::kEndsTogether) +
-         ".reg .b32 %klap_w_a, %klap_w_b, %klap_w_tid, %klap_w_threads, %klap_w_point, %klap_w_dynamic, %klap_w_ended, %klap_w_turn, %klap_w_count, "
+         ".reg .b32 %klap_w_a, %klap_w_b, %klap_w_tid, %klap_w_threads, %klap_w_point, %klap_w_dynamic, %klap_w_ended, %klap_w_turn, %klap_w_count, %klap_w_kept, "
          "%klap_w_ctaid_x, %klap_w_ctaid_y, %klap_w_ctaid_z, %klap_w_nctaid_x, %klap_w_nctaid_y, %klap_w_nctaid_z; "
          ".reg .b64 %klap_w_c, %klap_w_d, %klap_w_e, %klap_w_f, %klap_w_frame, %klap_w_shared, %klap_w_at, %klap_w_row, "
-         "%klap_w_bytes; .reg .pred %klap_w_p; ";
+         "%klap_w_bytes, %klap_w_kept_wide; .reg .pred %klap_w_p; ";
 }
 
 std::string FrameCode::threads() {
@@ -122,7 +122,7 @@ std::string FrameCode::layout() const {
       "and.b64 %klap_w_shared, %klap_w_shared, -16; add.s64 %klap_w_at, %klap_w_shared, {}; ",
       kFrameHeaderBytes + 15, static_bytes_ + 15);
   if (has_dynamic_)
-    text += "mov.u32 %klap_w_a, %dynamic_smem_size; cvt.u64.u32 %klap_w_c, %klap_w_a; "
+    text += "cvt.u64.u32 %klap_w_c, %klap_w_dynamic; "
             "add.s64 %klap_w_at, %klap_w_at, %klap_w_c; ";
   return text + fmt::format("and.b64 %klap_w_at, %klap_w_at, -16; mul.wide.u32 %klap_w_row, %klap_w_threads, {}; "
                             "mul.lo.s64 %klap_w_bytes, %klap_w_row, {}; "
@@ -158,7 +158,6 @@ std::string FrameCode::shared(bool to_frame) const {
   const auto dynamic = std::ranges::find_if(
       of_.variables, [](const SavedVariable& each) { return each.variable.is_shared && each.bytes == 0; });
   if (dynamic != of_.variables.end()) {
-    text += "mov.u32 %klap_w_dynamic, %dynamic_smem_size; ";
     copy(*dynamic, 1, "%klap_w_dynamic", fmt::format("{}_dynamic", way));
   }
   return text;

@@ -4,7 +4,7 @@
 // thread, the number of the point where it stands (0 for one that has ended), the block's shared variables,
 // and the threads' values in rows of eight bytes a thread, so that the threads of a warp access one line.
 //
-//     0   the block's index and its grid's extents, x y z
+//     0   the block's index and its grid's extents, x y z | bytes of dynamic shared memory
 //     32  one number a thread | shared variables | rows
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace klap::transform {
 
-inline constexpr uint32_t kFrameHeaderBytes = 32;
+inline constexpr uint32_t kFrameHeaderBytes = 32, kFrameDynamicBytes = 24;
 
 class FrameCode {
  public:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "analysis/effects/idle_waits.h"
 #include "analysis/inline/inlining.h"
+#include "analysis/launches/calls.h"
 #include "analysis/suspension/suspension.h"
 #include "ptx/edit.h"
 #include "support/generated_name.h"
@@ -27,12 +29,14 @@ using analysis::SuspendsAt;
 using ptx::Function;
 using ptx::Module;
 
-// What the threads of a block share: its frame, whether children may run, whether some thread stops, and how
-// many have ended.
-constexpr char kControl[] = "__klap_suspension", kPending[] = "[__klap_suspension+8]",
-               kStops[] = "[__klap_suspension+12]", kEnded[] = "[__klap_suspension+16]";
-// Behind them stand counters of barriers with results.
-constexpr unsigned kCounters = 20, kCounterTurns = 3, kControlBytes = kCounters + 4 * kCounterTurns;
+// What the threads of a block share: whether children may run, whether some thread stops, and how many have
+// ended.
+constexpr char kPending[] = "[__klap_suspension]", kStops[] = "[__klap_suspension+4]",
+               kEnded[] = "[__klap_suspension+8]";
+constexpr unsigned kWordsBytes = 12;
+// The block's frame, and counters of barriers with results.
+constexpr char kControl[] = "__klap_suspended";
+constexpr unsigned kCounters = 8, kCounterTurns = 3, kControlBytes = kCounters + 4 * kCounterTurns;
 constexpr char kFrameParameter[] = "__klap_frame";
 
 std::string barrier() { return "barrier.cta.sync 0; "; }
@@ -70,11 +74,21 @@ class Splitter {
   std::string body(bool is_resumed) const {
     ptx::Edits edits(m_);
     const ptx::TokenRange tokens = kernel_.body.tokens;
-    edits.insert_before(first_code(), FrameCode::registers() + launch_registers() + (is_resumed ? resuming() : beginning()));
+    // Values that are computed again stand in front of all code, and so must their registers.
+    std::string registers;
+    for (const ptx::Statement& each : kernel_.body.body) {
+      if (each.kind != ptx::StatementKind::Directive || !m_.is(each.head, ".reg")) continue;
+      registers += std::string(m_.text(each.tokens)) + " ";
+      edits.replace(each.tokens, "");
+    }
+    edits.insert_before(first_code(), registers + FrameCode::registers() + launch_registers() + (is_resumed ? resuming() : beginning()));
     for (size_t i = 0; i < suspension_.points.size(); ++i) edit_point(i, edits);
     for (const ptx::Statement* const launching : suspension_.launching)
       edits.insert_before(launching->tokens.first, fmt::format("st.shared.u32 {}, 1; ", kPending));
     replace_places(edits);
+    if (is_resumed) {
+      for (const ptx::Statement* const computed : suspension_.computed) edits.replace(computed->tokens, "");
+    }
     if (is_resumed) drop_debug_labels(m_, kernel_.body, edits);
     replace_exits(edits);
     edits.insert_before(tokens.last - 1, "bra.uni $klap_w_end; " + ending() + stopping() + (is_resumed ? restoring() : ""));
@@ -111,6 +125,7 @@ class Splitter {
     for (const char* const name : {"ctaid", "nctaid"}) {
       for (const char axis : {'x', 'y', 'z'}) text += fmt::format("mov.u32 %klap_w_{0}_{1}, %{0}.{1}; ", name, axis);
     }
+    if (frame_.has_dynamic()) text += "mov.u32 %klap_w_dynamic, %dynamic_smem_size; ";
     return text;
   }
 
@@ -119,7 +134,7 @@ class Splitter {
     std::string text = FrameCode::threads() + clear_control() +
                        fmt::format("ld.param.u64 %klap_w_frame, [{}]; cvta.to.global.u64 %klap_w_frame, %klap_w_frame; ",
                                    kFrameParameter) +
-                       frame_.layout() + FrameCode::addresses() + block_place(false) +
+                       block_place(false) + computed() + frame_.layout() + FrameCode::addresses() +
                        "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
                        fmt::format("ld.global.u32 %klap_w_point, [%klap_w_c+{}]; ", kFrameHeaderBytes) +
                        frame_.shared(false) + barrier() +
@@ -127,9 +142,22 @@ class Splitter {
     return text + go_to_point(suspension_, "restore");
   }
 
-  static std::string block_place(bool to_frame) {
+  // What is the same as before the kernel stopped.
+  std::string computed() const {
+    ptx::Edits edits(m_);
+    replace_places(edits);
+    std::string text;
+    for (const ptx::Statement* const each : suspension_.computed) text += edits.apply(each->tokens) + " ";
+    return text;
+  }
+
+  std::string block_place(bool to_frame) const {
     std::string text;
     unsigned offset = 0;
+    const std::string size = fmt::format("[%klap_w_frame+{}]", kFrameDynamicBytes);
+    if (frame_.has_dynamic())
+      text += to_frame ? fmt::format("st.global.u32 {}, %klap_w_dynamic; ", size)
+                       : fmt::format("ld.global.u32 %klap_w_dynamic, {}; ", size);
     for (const char* const name : {"ctaid", "nctaid"}) {
       for (const char axis : {'x', 'y', 'z'}) {
         const std::string reg = fmt::format("%klap_w_{}_{}", name, axis), at = fmt::format("[%klap_w_frame+{}]", offset);
@@ -159,16 +187,25 @@ class Splitter {
     const std::string label = fmt::format("$klap_w_at_{}: ", number);
     if (point.at == SuspendsAt::Wait) {
       edits.insert_before(point.statement->tokens.first,
-                          fmt::format("ld.shared.u32 %klap_w_a, {}; setp.eq.u32 %klap_w_p, %klap_w_a, 0; "
-                                      "@%klap_w_p bra $klap_w_at_{}; {}$klap_w_suspend; {}",
+                          fmt::format("ld.shared.u32 %klap_w_pending, {}; setp.eq.u32 %klap_w_idle, %klap_w_pending, 0; "
+                                      "@%klap_w_idle bra $klap_w_at_{}; {}$klap_w_suspend; {}",
                                       kPending, number, stop, label));
+      leave_out_wait(point, edits);
       return;
     }
     edits.insert_before(point.statement->tokens.first, label);
-    const std::string meet = fmt::format("@!%klap_w_p bra $klap_w_met_{0}; {1}$klap_w_leave; $klap_w_met_{0}: ", number, stop);
+    const std::string meet = fmt::format("@!%klap_w_stop bra $klap_w_met_{0}; {1}$klap_w_leave; $klap_w_met_{0}: ", number, stop);
     edits.replace(point.instruction->tokens, point.at == SuspendsAt::Barrier
                                                  ? meeting() + meet
                                                  : counting(*point.instruction) + meet + result(*point.instruction));
+  }
+
+  // Waits always succeed.
+  void leave_out_wait(const SuspensionPoint& point, ptx::Edits& edits) const {
+    if (point.statement == point.instruction) return;
+    const analysis::CallScope scope = analysis::read_call_scope(m_, *point.statement, *point.instruction);
+    if (!scope.problem.empty()) return;
+    edits.replace(point.statement->tokens, scope.result.empty() ? "" : fmt::format("mov.b32 {}, 0;", scope.result));
   }
 
   // A barrier with a result, among the threads that have not ended. They count in one of three counters, the
@@ -205,18 +242,16 @@ class Splitter {
   // All threads of the block meet. The predicate says whether some thread stops, and %klap_w_ended how many
   // have ended. Nobody changes these between the two barriers, so all read the same.
   static std::string meeting(const char* reading = "") {
-    return barrier() + fmt::format("ld.shared.u32 %klap_w_b, {}; ld.shared.u32 %klap_w_ended, {}; ", kStops, kEnded) +
-           reading + barrier() + "setp.ne.u32 %klap_w_p, %klap_w_b, 0; ";
+    return barrier() + fmt::format("ld.shared.u32 %klap_w_stops, {}; ld.shared.u32 %klap_w_ended, {}; ", kStops, kEnded) +
+           reading + barrier() + "setp.ne.u32 %klap_w_stop, %klap_w_stops, 0; ";
   }
 
   // Threads that have ended go on to take part in meetings, until all have. So no thread leaves before the
   // others, which not every engine could bear.
   static std::string ending() {
-    return fmt::format("$klap_w_end: mov.u32 %klap_w_point, 0; mov.u32 %klap_w_a, {}; "
-                       "red.shared.add.u32 [%klap_w_a+16], 1; $klap_w_wait: ",
-                       kControl) +
-           meeting() + "@%klap_w_p bra $klap_w_leave; setp.lt.u32 %klap_w_p, %klap_w_ended, %klap_w_threads; "
-                       "@%klap_w_p bra $klap_w_wait; ret; ";
+    return fmt::format("$klap_w_end: mov.u32 %klap_w_point, 0; red.shared.add.u32 {}, 1; $klap_w_wait: ", kEnded) +
+           meeting() + "@%klap_w_stop bra $klap_w_leave; setp.lt.u32 %klap_w_others, %klap_w_ended, %klap_w_threads; "
+                       "@%klap_w_others bra $klap_w_wait; ret; ";
   }
 
   void replace_exits(ptx::Edits& edits) const {
@@ -254,8 +289,9 @@ class Splitter {
   // Each has one value, as the analyses of launches want it.
   std::string launch_registers() const {
     return fmt::format(".reg .b64 %klap_w_callee, %klap_w_buffer, %klap_w_value, %klap_w_wide<{0}>; "
-                       ".reg .b32 %klap_w_size, %klap_w_error, %klap_w_ntid_x, %klap_w_ntid_y, %klap_w_ntid_z, "
-                       "%klap_w_word<{0}>; .reg .pred %klap_w_null; ",
+                       ".reg .b32 %klap_w_error, %klap_w_ntid_x, %klap_w_ntid_y, %klap_w_ntid_z, "
+                       "%klap_w_word<{0}>; .reg .pred %klap_w_null; .reg .b32 %klap_w_stops, %klap_w_pending; "
+                       ".reg .pred %klap_w_stop, %klap_w_idle, %klap_w_others; ",
                        kernel_.parameter_bytes + 1);
   }
 
@@ -264,13 +300,12 @@ class Splitter {
     std::string text =
         fmt::format("cvta.global.u64 %klap_w_value, %klap_w_frame; mov.u64 %klap_w_callee, {}; ", resumed_name());
     for (const char axis : {'x', 'y', 'z'}) text += fmt::format("mov.u32 %klap_w_ntid_{0}, %ntid.{0}; ", axis);
-    if (frame_.has_dynamic()) text += "mov.u32 %klap_w_size, %dynamic_smem_size; ";
     text += "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_callee; .param .align 4 .b8 param1[12]; "
             "st.param.b32 [param1+0], 1; st.param.b32 [param1+4], 1; st.param.b32 [param1+8], 1; "
             ".param .align 4 .b8 param2[12]; st.param.b32 [param2+0], %klap_w_ntid_x; "
             "st.param.b32 [param2+4], %klap_w_ntid_y; st.param.b32 [param2+8], %klap_w_ntid_z; "
             ".param .b32 param3; st.param.b32 [param3+0], ";
-    text += frame_.has_dynamic() ? "%klap_w_size" : "0";
+    text += frame_.has_dynamic() ? "%klap_w_dynamic" : "0";
     text += "; .param .b64 retval0; "
             "call.uni (retval0), cudaGetParameterBufferV2, (param0, param1, param2, param3); "
             "ld.param.b64 %klap_w_buffer, [retval0+0]; } "
@@ -320,15 +355,57 @@ std::string declarations(const Module& unit, const std::vector<std::string>& res
   for (const auto& [name, declared] : kFunctions)
     if (unit.find_function(name) == nullptr) text += fmt::format(".extern .func {}; ", declared);
   for (const std::string& header : resumed) text += header + "; ";
-  return text + fmt::format(".shared .align 8 .b8 {}[{}]; ", kControl, kControlBytes);
+  return text + fmt::format(".shared .align 4 .b8 {}[{}]; .shared .align 8 .b8 {}[{}]; ", analysis::kSuspensionWords,
+                            kWordsBytes, kControl, kControlBytes);
 }
 
-// Kernels with their calls inlined, since a called function cannot stop.
+// nvcc declares this register in each scope of a call and never uses it.
+bool is_unused_register(const Module& unit, const ptx::Statement& s) {
+  return s.kind == ptx::StatementKind::Directive && unit.is(s.head, ".reg") && unit.is(s.tokens.last - 2, "temp_param_reg");
+}
+
+// True for the scope of an inlined body: all that it declares has the inliner's prefix. Scopes of calls, which
+// hold no others, stay.
+bool is_inlined_body(const Module& unit, const ptx::Statement& scope) {
+  bool has_scopes = false, has_prefixes = true;
+  for (const ptx::Statement& each : scope.body) {
+    has_scopes = has_scopes || each.kind == ptx::StatementKind::Block;
+    if (each.kind == ptx::StatementKind::Label) has_prefixes = has_prefixes && unit.text(each.head).find("klap_i") == 1;
+    if (each.kind != ptx::StatementKind::Directive || unit.is(each.head, ".loc") || unit.is(each.head, ".pragma") || is_unused_register(unit, each)) continue;
+    for (uint32_t t = each.head + 1; t < each.tokens.last; ++t) {
+      if (unit.tokens[t].kind == ptx::TokenKind::Identifier)
+        has_prefixes = has_prefixes && unit.text(t).substr(0, 8).find("klap_i") != std::string_view::npos;
+    }
+  }
+  return has_scopes && has_prefixes;
+}
+
+void open_scopes(const Module& unit, const Function& kernel, ptx::Edits& edits) {
+  for (const ptx::Statement& each : kernel.body.body) {
+    if (each.kind != ptx::StatementKind::Block || !is_inlined_body(unit, each)) continue;
+    edits.replace({each.tokens.first, each.tokens.first + 1}, "");
+    edits.replace({each.tokens.last - 1, each.tokens.last}, "");
+    for (const ptx::Statement& inner : each.body)
+      if (is_unused_register(unit, inner)) edits.replace(inner.tokens, "");
+  }
+}
+
+// Kernels with their calls inlined, since a called function cannot stop. Inlined bodies are scopes. Their names
+// have prefixes of their own, so they can do without: a thread can go on at labels of the body alone.
 Module inlined(const Module& unit) {
   analysis::KernelNames launched;
   analysis::add_launched(unit, launched);
   const auto kernels = analysis::kernels_to_inline(unit, launched);
-  return kernels.empty() ? ptx::parse(unit.source, unit.name) : with_inlined_calls(unit, kernels);
+  if (kernels.empty()) return ptx::parse(unit.source, unit.name);
+  Module module = with_inlined_calls(unit, kernels);
+  for (;;) {
+    ptx::Edits edits(module);
+    for (const Function& kernel : module.functions)
+      if (kernel.is_definition && kernel.kind == ptx::FunctionKind::Entry) open_scopes(module, kernel, edits);
+    if (edits.empty()) return module;
+    const auto last = static_cast<uint32_t>(module.tokens.size()) - 1;
+    module = ptx::parse(module.source.substr(0, module.tokens[0].begin) + edits.apply({0, last}) + "\n", unit.name);
+  }
 }
 
 // The functions that the unit's kernels and variables come to, by calls or by address.
@@ -351,6 +428,31 @@ std::set<std::string_view> functions_of_kernels(const Module& unit) {
   return found;
 }
 
+bool names_any(const Module& unit, ptx::TokenRange tokens, const std::vector<std::string>& names) {
+  for (uint32_t t = tokens.first; t < tokens.last; ++t)
+    if (std::ranges::find(names, unit.text(t)) != names.end()) return true;
+  return false;
+}
+
+// Functions that no kernel comes to and that call ones that wait.
+void add_callers(const Module& unit, const std::set<std::string_view>& of_kernels, std::vector<std::string>& waiting) {
+  for (bool adds = true; adds;) {
+    adds = false;
+    for (const Function& function : unit.functions) {
+      const bool is_known = std::ranges::find(waiting, function.name) != waiting.end();
+      if (!function.is_definition || function.kind == ptx::FunctionKind::Entry || is_known) continue;
+      if (of_kernels.contains(function.name) || !names_any(unit, function.body.tokens, waiting)) continue;
+      waiting.push_back(function.name);
+      adds = true;
+    }
+  }
+}
+
+void remove_waiting_functions(const Module& unit, const std::vector<std::string>& names, ptx::Edits& edits) {
+  for (const Function& function : unit.functions)
+    if (std::ranges::find(names, function.name) != names.end()) edits.replace(function.tokens, "");
+}
+
 // Functions other than kernels that wait. One that a kernel still comes to is a problem.
 void find_waiting_functions(const Module& unit, SplitUnit& out) {
   const std::set<std::string_view> of_kernels = functions_of_kernels(unit);
@@ -363,6 +465,7 @@ void find_waiting_functions(const Module& unit, SplitUnit& out) {
       out.problem = fmt::format("{} waits and cannot be made part of a kernel ({})", function.name,
                                 unit.place(waits.front()->head));
   }
+  add_callers(unit, of_kernels, out.waiting_functions);
 }
 
 }  // namespace
@@ -393,6 +496,7 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
   uint32_t first = 0;
   for (const ptx::Item& item : unit.items)
     if (item.kind == ptx::ItemKind::AddressSize) first = item.tokens.last;
+  remove_waiting_functions(unit, out.waiting_functions, edits);
   edits.insert_before(first, declarations(unit, {}));
   out.text = unit.source.substr(0, unit.tokens[0].begin) + edits.apply({0, last}) + "\n";
   return out;
