@@ -84,7 +84,7 @@ class Splitter {
     edits.insert_before(first_code(), registers + FrameCode::registers() + launch_registers() + (is_resumed ? resuming() : beginning()));
     for (size_t i = 0; i < suspension_.points.size(); ++i) edit_point(i, edits);
     for (const ptx::Statement* const launching : suspension_.launching)
-      edits.insert_before(launching->tokens.first, fmt::format("st.shared.u32 {}, 1; ", kPending));
+      edits.insert_before(launching->tokens.first, fmt::format("st.relaxed.cta.shared.u32 {}, 1; ", kPending));
     replace_places(edits);
     if (is_resumed) {
       for (const ptx::Statement* const computed : suspension_.computed) edits.replace(computed->tokens, "");
@@ -187,7 +187,7 @@ class Splitter {
     const std::string label = fmt::format("$klap_w_at_{}: ", number);
     if (point.at == SuspendsAt::Wait) {
       edits.insert_before(point.statement->tokens.first,
-                          fmt::format("ld.shared.u32 %klap_w_pending, {}; setp.eq.u32 %klap_w_idle, %klap_w_pending, 0; "
+                          fmt::format("ld.relaxed.cta.shared.u32 %klap_w_pending, {}; setp.eq.u32 %klap_w_idle, %klap_w_pending, 0; "
                                       "@%klap_w_idle bra $klap_w_at_{}; {}$klap_w_suspend; {}",
                                       kPending, number, stop, label));
       leave_out_wait(point, edits);
@@ -264,7 +264,7 @@ class Splitter {
   // A thread that waits meets the others at their barrier, so that none of them goes on. Then all threads of
   // the block are here.
   std::string stopping() const {
-    std::string text = fmt::format("$klap_w_suspend: st.shared.u32 {}, 1; ", kStops) + meeting() + "$klap_w_leave: ";
+    std::string text = fmt::format("$klap_w_suspend: st.relaxed.cta.shared.u32 {}, 1; ", kStops) + meeting() + "$klap_w_leave: ";
     text += frame_.layout() + "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_made; " + make_frame() +
             "$klap_w_made: " + barrier() + fmt::format("ld.shared.u64 %klap_w_frame, [{}]; ", kControl) +
             FrameCode::addresses() + frame_.shared(true) +
