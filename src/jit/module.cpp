@@ -153,8 +153,10 @@ RewrittenModule rewrite_in_newer_version(const Program& program, const Request& 
   const NewerVersion newer = in_newer_version(program, request.sm);
   RewrittenModule rewritten;
   if (newer.program) {
-    rewritten = run_passes(*newer.program, request);
-    if (all_run_in_newer_version(rewritten.remarks, newer)) return rewritten;
+    for (const Request& each : requests_for_all_launches(request)) {
+      rewritten = run_passes(*newer.program, each);
+      if (all_run_in_newer_version(rewritten.remarks, newer)) return rewritten;
+    }
   }
   RewrittenModule module = run_passes(program, request);
   note_why_older(module.remarks, newer, rewritten.remarks);
@@ -164,19 +166,21 @@ RewrittenModule rewrite_in_newer_version(const Program& program, const Request& 
 }  // namespace
 
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
-  const auto explain = [&](const Program& of) {
+  const auto explain = [](const Program& of, const Request& how) {
     Timings timings;
-    Plan plan = analyse(of, request, timings);
+    Plan plan = analyse(of, how, timings);
     note_device_memory(plan, plan.remarks, !plan.sites.empty());
     return plan.remarks;
   };
   const NewerVersion newer = in_newer_version(program, request.sm);
   std::vector<SiteRemark> in_newer;
   if (newer.program) {
-    in_newer = explain(*newer.program);
-    if (all_run_in_newer_version(in_newer, newer)) return in_newer;
+    for (const Request& each : requests_for_all_launches(request)) {
+      in_newer = explain(*newer.program, each);
+      if (all_run_in_newer_version(in_newer, newer)) return in_newer;
+    }
   }
-  std::vector<SiteRemark> remarks = explain(program);
+  std::vector<SiteRemark> remarks = explain(program, request);
   note_why_older(remarks, newer, in_newer);
   return remarks;
 }

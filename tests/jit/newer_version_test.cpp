@@ -72,8 +72,8 @@ TEST(IdleWaits, AreNoneInLoopsThatLaunchAgain) {
 
 TEST(NewerVersion, IsForDevicesThatRefuseTheOlderOne) {
   const Program program = older("waits");
-  EXPECT_FALSE(in_newer_version(program, kAmpere).has_value());
-  const auto newer = in_newer_version(program, kHopper);
+  EXPECT_FALSE(in_newer_version(program, kAmpere).program.has_value());
+  const auto newer = in_newer_version(program, kHopper).program;
   ASSERT_TRUE(newer.has_value());
   const std::string& ptx = newer->units[0].ptx;
   EXPECT_THAT(ptx, HasSubstr("__cudaCDP2LaunchDeviceV2"));
@@ -90,7 +90,7 @@ TEST(NewerVersion, ComesWithANewerRuntimeAndWithoutMachineCode) {
   Program program = older("runtime");
   program.units[0].cubin = "code for another version";
   program.units.emplace_back().is_device_runtime = true;
-  const auto newer = in_newer_version(program, kHopper);
+  const auto newer = in_newer_version(program, kHopper).program;
   ASSERT_TRUE(newer.has_value());
   ASSERT_EQ(1u, newer->units.size());
   EXPECT_EQ("", newer->units[0].cubin);
@@ -98,19 +98,60 @@ TEST(NewerVersion, ComesWithANewerRuntimeAndWithoutMachineCode) {
 
 TEST(NewerVersion, IsNoneForProgramsThatCannotChange) {
   Program waiting = older("runtime");
-  waiting.units[0].ptx = kernel(kLaunch + kWait + "\tst.global.u32 [%rd1], 1;\n\tret;\n");
-  EXPECT_FALSE(in_newer_version(waiting, kHopper).has_value()) << "a wait matters";
-  EXPECT_FALSE(in_newer_version(newer(), kHopper).has_value()) << "version 2";
+  waiting.units[0].ptx =
+      kernel(kLaunch + kWait + "\tactivemask.b32 %r2;\n\tst.global.u32 [%rd1], 1;\n\tret;\n");
+  const NewerVersion stays = in_newer_version(waiting, kHopper);
+  EXPECT_FALSE(stays.program.has_value()) << "a wait where the kernel cannot be split";
+  EXPECT_THAT(stays.problem, HasSubstr("k: 'activemask.b32' of several threads"));
+  EXPECT_FALSE(in_newer_version(newer(), kHopper).program.has_value()) << "version 2";
   Program both = older("runtime");
   both.units.push_back(newer().units[0]);
-  EXPECT_FALSE(in_newer_version(both, kHopper).has_value()) << "a unit of either version";
+  EXPECT_FALSE(in_newer_version(both, kHopper).program.has_value()) << "a unit of either version";
   Program machine_code = older("runtime");
   machine_code.units.emplace_back().launches = true;
-  EXPECT_FALSE(in_newer_version(machine_code, kHopper).has_value()) << "a unit without PTX";
+  EXPECT_FALSE(in_newer_version(machine_code, kHopper).program.has_value()) << "a unit without PTX";
+}
+
+TEST(NewerVersion, SaysWhereKernelsWait) {
+  Program waiting = older("runtime");
+  waiting.units[0].ptx = kernel(kLaunch + kWait + "\tst.global.u32 [%rd1], 1;\n\tret;\n");
+  const NewerVersion version = in_newer_version(waiting, kHopper);
+  ASSERT_TRUE(version.program.has_value()) << version.problem;
+  EXPECT_THAT(version.waits, testing::ElementsAre(HasSubstr("k waits for its children (line ")));
+}
+
+// The function could stop in no other unit either.
+TEST(NewerVersion, IsNoneIfAnotherUnitCallsAFunctionThatWaits) {
+  Program waiting = older("runtime");
+  const std::string unit = kernel("\tret;\n") +
+                           ".visible .func waits()\n{\n\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n" + kLaunch +
+                           kWait + "\tst.global.u32 [%rd1], 1;\n\tret;\n}\n";
+  waiting.units[0].ptx = unit;
+  EXPECT_TRUE(in_newer_version(waiting, kHopper).program.has_value());
+  waiting.units.push_back(waiting.units[0]);
+  waiting.units[1].name = "another";
+  waiting.units[1].ptx = kernel("\tret;\n") + ".extern .func waits()\n;\n";
+  const NewerVersion stays = in_newer_version(waiting, kHopper);
+  EXPECT_FALSE(stays.program.has_value());
+  EXPECT_THAT(stays.problem, HasSubstr("waits waits, and another unit may call it"));
+}
+
+// Such a program cannot run otherwise, so settings by which launches would be left do not hold.
+TEST(NewerVersion, ChoosesFreelyWhereSettingsWouldLeaveALaunch) {
+  Request request;
+  request.setting = [](std::string_view key, const std::string&,
+                       const std::string&) -> std::optional<settings::Given> {
+    if (key == "launcher") return settings::Given{"device", "the test"};
+    if (key == "granularity") return settings::Given{"block", "the test"};
+    return std::nullopt;
+  };
+  const std::vector<SiteRemark> remarks = explain_module(older("tree"), request);
+  EXPECT_FALSE(remarks.empty());
+  EXPECT_TRUE(std::ranges::all_of(remarks, &SiteRemark::rewritten));
 }
 
 TEST(NewerVersion, Links) {
-  for (const char* const name : {"runtime", "waits"}) {
+  for (const char* const name : {"runtime", "waits", "tree"}) {
     const RewrittenModule module = rewrite_module(older(name), Request{});
     EXPECT_FALSE(module.cubin.empty()) << name;
     EXPECT_TRUE(std::ranges::all_of(module.remarks, &SiteRemark::rewritten)) << name;

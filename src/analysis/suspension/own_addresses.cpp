@@ -123,8 +123,10 @@ OwnAddresses::Value OwnAddresses::result_of(uint32_t instruction) const {
 // yet: they may turn out to be addresses.
 bool OwnAddresses::spread(uint32_t instruction) {
   const auto is_unknown = [this](const Access& access) { return access.read && !is_set_[access.reg]; };
-  const std::string_view opcode = kernel_.module.text(kernel_.flow.instructions()[instruction].statement->head);
-  if (passes_addresses(opcode) && std::ranges::any_of(registers_.accesses(instruction), is_unknown)) return false;
+  const std::string_view opcode =
+      kernel_.module.text(kernel_.flow.instructions()[instruction].statement->head);
+  if (passes_addresses(opcode) && std::ranges::any_of(registers_.accesses(instruction), is_unknown))
+    return false;
   const Value result = result_of(instruction);
   bool changes = false;
   for (const Access& access : registers_.accesses(instruction)) {
@@ -148,7 +150,9 @@ void OwnAddresses::check(uint32_t instruction) {
   const FlatInstruction& flat = kernel_.flow.instructions()[instruction];
   const Statement& s = *flat.statement;
   const std::string_view opcode = m.text(s.head);
-  const auto is_address = [&](size_t operand) { return value_of(instruction, s.operands[operand]).is_address; };
+  const auto is_address = [&](size_t operand) {
+    return value_of(instruction, s.operands[operand]).is_address;
+  };
   if (is_parameter_store(m, s)) {
     if (!is_address(1)) return;
     for (const Statement& other : flat.scope->body) {
@@ -167,7 +171,8 @@ void OwnAddresses::check(uint32_t instruction) {
   }
   if (passes_addresses(opcode) || opcode == "setp" || opcode == "isspacep" || opcode == "bra") return;
   for (size_t i = 0; i < s.operands.size(); ++i) {
-    if (is_address(i)) return refuse(instruction, "an address of a local or shared variable is computed with");
+    if (is_address(i))
+      return refuse(instruction, "an address of a local or shared variable is computed with");
   }
 }
 

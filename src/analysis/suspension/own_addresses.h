@@ -60,8 +60,8 @@ class OwnAddresses {
   const FlowFacts& kernel_;
   const VirtualRegisters& registers_;
   const std::vector<OwnVariable>& variables_;
-  std::vector<Value> values_;    // by register
-  std::vector<bool> is_set_;     // some write of it has been seen
+  std::vector<Value> values_;  // by register
+  std::vector<bool> is_set_;   // some write of it has been seen
   std::string problem_;
 };
 

@@ -51,7 +51,8 @@ bool SameValues::may_be_repeated(uint32_t instruction) const {
   if (s.operands.empty() || s.operands[0].size() != 1) return false;  // parts of a vector
   for (uint32_t t = s.operands[0].last; t < s.tokens.last; ++t) {
     const std::string_view name = m.text(t);
-    const bool is_special = name.starts_with("%") && registers_.find(instruction, name) == VirtualRegisters::kNone;
+    const bool is_special =
+        name.starts_with("%") && registers_.find(instruction, name) == VirtualRegisters::kNone;
     if (is_special && !is_place_of_thread(name)) return false;
   }
   return true;

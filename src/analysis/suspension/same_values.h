@@ -28,8 +28,8 @@ class SameValues {
 
   const FlowFacts& kernel_;
   const VirtualRegisters& registers_;
-  std::vector<uint32_t> definition_;   // by register: its only one; kNone, or kSeveral
-  std::map<uint32_t, bool> known_;     // false as well while it is looked at, for values that go in circles
+  std::vector<uint32_t> definition_;  // by register: its only one; kNone, or kSeveral
+  std::map<uint32_t, bool> known_;    // false as well while it is looked at, for values that go in circles
 };
 
 }  // namespace klap::analysis

@@ -35,16 +35,16 @@ bool is_harmless(std::string_view callee) {
 // Calls about streams and events, whose handles mean nothing in another grid.
 bool is_about_streams(std::string_view callee) {
   static constexpr std::string_view kKinds[] = {"stream-create", "stream-destroy", "stream-wait", "event"};
-  return std::ranges::any_of(kKinds,
-                             [&](std::string_view kind) { return idioms().is_kind(callee, kind); });
+  return std::ranges::any_of(kKinds, [&](std::string_view kind) { return idioms().is_kind(callee, kind); });
 }
 
 bool is_barrier(std::string_view opcode) { return opcode == "bar" || opcode == "barrier"; }
 
 // Instructions of one thread: computations, accesses of memory, jumps and fences.
 bool is_of_one_thread(const Module& m, const Statement& s) {
-  static const std::set<std::string_view> others = {"bra",   "call",   "exit",     "fence",    "isspacep", "membar",
-                                                    "nanosleep", "prefetch", "red", "ret", "st", "trap"};
+  static const std::set<std::string_view> others = {"bra",      "call",   "exit",      "fence",
+                                                    "isspacep", "membar", "nanosleep", "prefetch",
+                                                    "red",      "ret",    "st",        "trap"};
   const ptx::Opcode& opcode = ptx::opcode_of(m, s);
   if (opcode.lanes != ptx::Lanes::None) return false;
   for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
@@ -113,7 +113,8 @@ class Finder {
       words.insert(m_.text(t));
     for (const ptx::Variable& variable : m_.variables) {
       if (variable.space != ".shared" || !words.contains(variable.name)) continue;
-      if (variable.declaration.empty()) return refuse("a variable is declared in another form", variable.tokens.first);
+      if (variable.declaration.empty())
+        return refuse("a variable is declared in another form", variable.tokens.first);
       if (variable.linkage == ptx::Linkage::Extern) {
         out_.variables.push_back({{variable.name, true}, 0, 1});
         out_.named.push_back({variable.name, true});
@@ -126,7 +127,8 @@ class Finder {
   void look_at(const Statement& s) {
     const std::string_view opcode = m_.text(s.head);
     if (is_barrier(opcode)) return look_at_barrier(s);
-    if (!is_of_one_thread(m_, s)) return refuse(fmt::format("'{}' of several threads", m_.full_opcode(s)), s.head);
+    if (!is_of_one_thread(m_, s))
+      return refuse(fmt::format("'{}' of several threads", m_.full_opcode(s)), s.head);
     if (const auto call = parse_call(m_, s, k_.data.names())) look_at_call(s, *call);
   }
 
@@ -144,12 +146,14 @@ class Finder {
     const size_t number = has_result ? 1 : 0, without_count = has_result ? 3 : 1;
     if (s.operands.size() != without_count || m_.text(s.operands[number]) != "0")
       return refuse("a barrier of some threads", s.head);
-    if (!may_begin_again(*outermost_.at(&s), s)) return refuse("code in front of a barrier in its scope", s.head);
+    if (!may_begin_again(*outermost_.at(&s), s))
+      return refuse("code in front of a barrier in its scope", s.head);
     add_point(has_result ? SuspendsAt::BarrierWithResult : SuspendsAt::Barrier, s);
   }
 
   bool is_call_alone(const Statement& scope, const Statement& call) const {
-    return &scope == &call || (scope.kind == StatementKind::Block && read_call_scope(m_, scope, call).problem.empty());
+    return &scope == &call ||
+           (scope.kind == StatementKind::Block && read_call_scope(m_, scope, call).problem.empty());
   }
 
   // True if all that the scope does in front of the barrier can be done again.
@@ -170,7 +174,8 @@ class Finder {
     if (!call.direct) return refuse("a call through a register", s.head);
     if (waits_.contains(&s)) return add_point(SuspendsAt::Wait, s);
     const IdiomTable& table = idioms();
-    if (table.is_kind(call.callee, "wait") || table.by_launch(call.callee) != nullptr || is_harmless(call.callee))
+    if (table.is_kind(call.callee, "wait") || table.by_launch(call.callee) != nullptr ||
+        is_harmless(call.callee))
       return;
     // No launch without a buffer. Whether there is one, the note must not depend on.
     if (table.is_get_buffer(call.callee)) {
@@ -195,7 +200,8 @@ class Finder {
       if (s.kind != StatementKind::Instruction || !computes) return;
       computes = is_of_one_thread(m_, s) && !m_.is(s.head, "exit") && !names_shared(s);
       const auto call = parse_call(m_, s, names);
-      if (call) computes = call->direct && (is_harmless(call->callee) || is_computation(call->callee, depth + 1));
+      if (call)
+        computes = call->direct && (is_harmless(call->callee) || is_computation(call->callee, depth + 1));
     });
     return computes;
   }

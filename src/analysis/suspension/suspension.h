@@ -24,8 +24,8 @@ namespace klap::analysis {
 // A register that kernels declare which have been split at their waits: all of their threads end at once.
 inline constexpr char kEndsTogether[] = "%__klap_ends_together";
 
-// A shared variable of such kernels. Its words are accessed by its name alone, and only numbers that no launch
-// has to do with are written to it.
+// A shared variable of such kernels. Its words are accessed by its name alone, and only numbers that no
+// launch has to do with are written to it.
 inline constexpr char kSuspensionWords[] = "__klap_suspension";
 
 // The register by which such kernels keep values in memory and take them back: each register gets its own
@@ -48,8 +48,8 @@ struct SavedRegister {
 struct SuspensionPoint {
   SuspendsAt at = SuspendsAt::Wait;
   const ptx::Statement* instruction = nullptr;  // the call or the barrier
-  // The same, or the block around it that is in the scope of the kernel's body. The thread goes on in front of
-  // it.
+  // The same, or the block around it that is in the scope of the kernel's body. The thread goes on in front
+  // of it.
   const ptx::Statement* statement = nullptr;
   std::vector<SavedRegister> registers;  // live before it, but for those that are computed again
 };
@@ -62,10 +62,10 @@ struct SavedVariable {
 };
 
 struct Suspension {
-  std::vector<SuspensionPoint> points;            // in text order
-  std::vector<const ptx::Statement*> launching;   // blocks or calls in the body with which launches begin
-  std::vector<const ptx::Statement*> computed;    // again where the kernel goes on, in this order
-  std::vector<OwnVariable> named;                 // all that the kernel names
+  std::vector<SuspensionPoint> points;           // in text order
+  std::vector<const ptx::Statement*> launching;  // blocks or calls in the body with which launches begin
+  std::vector<const ptx::Statement*> computed;   // again where the kernel goes on, in this order
+  std::vector<OwnVariable> named;                // all that the kernel names
   std::vector<SavedVariable> variables;
   std::string problem;  // why the kernel cannot stop, with a place; empty if it can
 };

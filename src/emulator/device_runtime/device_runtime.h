@@ -58,6 +58,9 @@ class DeviceRuntime {
   uint64_t make_buffer(Call call, ArgumentBuffer buffer, uint64_t align);
   void release_buffer(uint64_t address, const ArgumentBuffer& buffer);
 
+  void put(Call call, const DeviceStream& stream, const OperationRef& operation);
+  void wait_for_children(Call call);
+
   int create_stream(Call call);
   int destroy_stream(Call call);
   int create_event(Call call);

@@ -147,7 +147,7 @@ int DeviceRuntime::put_copy(const ThreadCall& call, const CopyBox& box, uint64_t
   if (host_.grids.pending() >= launcher.pending_limit) return rt::kUnknown;
   const auto operation = std::make_shared<CopyOperation>(box, host_, ++copies_, call.place);
   if (call.agent != nullptr) operation->before_begin = host_.order.now(call.agent);
-  streams_.put(where, operation, launcher);
+  put(call, where, operation);
   return rt::kSuccess;
 }
 

@@ -128,8 +128,22 @@ int DeviceRuntime::launch(const ThreadCall& call, Launch wanted, uint64_t stream
   const auto grid = host_.grids.make(std::move(wanted), &launcher);
   grid->parent_block = call.block;
   if (call.agent != nullptr) grid->before_begin = host_.order.now(call.agent);
-  streams_.put(where, grid, launcher);
+  put(call, where, grid);
   return rt::kSuccess;
+}
+
+void DeviceRuntime::put(const ThreadCall& call, const DeviceStream& stream, const OperationRef& operation) {
+  if (stream.kind != DeviceStream::Kind::Tail) block_of(call).launched.push_back(operation);
+  streams_.put(stream, operation, calling_grid(call));
+}
+
+// Returns when all that the block has launched is finished. Until then the thread comes back.
+void DeviceRuntime::wait_for_children(const ThreadCall& call) {
+  DeviceBlock& block = block_of(call);
+  call.waits = !DeviceStreams::has_finished(block);
+  if (call.waits) return;
+  if (call.agent != nullptr) host_.order.join(call.agent, block.awaited);
+  finish(call, rt::kSuccess);
 }
 
 bool DeviceRuntime::call_launch(const ThreadCall& call) {
@@ -153,6 +167,9 @@ bool DeviceRuntime::call_launch(const ThreadCall& call) {
       return done(launch_documented(call, false));
     case Builtin::LaunchDevicePerThread:
       return done(launch_documented(call, true));
+    case Builtin::DeviceSynchronize:
+      wait_for_children(call);
+      return true;
     default:
       return false;
   }

@@ -55,6 +55,15 @@ void DeviceStreams::put(const DeviceStream& stream, const OperationRef& operatio
   }
 }
 
+bool DeviceStreams::has_finished(DeviceBlock& block) {
+  std::erase_if(block.launched, [&block](const OperationRef& operation) {
+    if (!operation->is_finished()) return false;
+    block.awaited = joined(block.awaited, operation->before_end);
+    return true;
+  });
+  return block.launched.empty();
+}
+
 uint64_t DeviceStreams::create_stream(DeviceBlock& block) {
   const uint64_t handle = kStreamHandles + 16 * ++next_;
   block.streams[handle];

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "emulator/streams/grid_tree.h"
 
@@ -35,6 +36,8 @@ struct DeviceBlock {
   std::unordered_map<uint64_t, OperationRef> streams;  // handle -> its last operation
   std::unordered_map<uint64_t, OperationRef> events;   // handle -> what it stands for
   std::unordered_map<uint64_t, ArgumentBuffer> buffers;
+  std::vector<OperationRef> launched;  // what a wait for children waits for, tail launches left out
+  HistoryRef awaited;                  // the history of those that are finished
 };
 
 // A stream as seen by one thread.
@@ -61,6 +64,8 @@ class DeviceStreams {
   uint64_t create_event(DeviceBlock& block);
   // False if there is no such event, or the stream cannot be used with events.
   static bool record(DeviceBlock& block, uint64_t event, const DeviceStream& stream);
+  // True if all that the block has launched is finished.
+  static bool has_finished(DeviceBlock& block);
   bool wait(DeviceBlock& block, uint64_t event, const DeviceStream& stream);
 
  private:

@@ -49,6 +49,7 @@ void Executor::State::run(const TurnPlan& turn) {
   }
   schedule.ran(context.steps - before, interpreter.is_waiting());
   if (context.ordered) context.order.advance(context.steps - before);
+  if (interpreter.waits_for_children()) residency.give_up_room(block);
   if (block.live_warps == 0) finish(block);
   if (context.options.max_steps != 0 && context.steps > context.options.max_steps) give_up();
 }

@@ -3,6 +3,7 @@
 #include "emulator/executor/residency.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/error.h"
 
@@ -170,6 +171,7 @@ void Residency::start_block(GridRun& run, Multiprocessor& on) {
   block.next_warp = 0;
   block.shared_bytes = launch.kernel->shared_bytes + launch.dynamic_shared;
   block.barriers = {};
+  block.has_room = true;
   if (block.shared_bytes != 0) {
     auto address = context_.memory.allocate(block.shared_bytes, Owner::Shared);
     if (!address) throw Error(ErrorCode::Driver, "no memory left for a block's shared memory");
@@ -215,6 +217,15 @@ void Residency::start_agents(Block& block, Warp& warp) {
   });
 }
 
+void Residency::give_up_room(Block& block) {
+  if (!std::exchange(block.has_room, false)) return;
+  Multiprocessor& on = multiprocessors_[block.multiprocessor];
+  --on.blocks;
+  on.threads -= block.run->block_threads;
+  on.shared -= block.run->block_shared;
+  may_have_room_ = true;
+}
+
 void Residency::remove(Block& block) {
   for (uint32_t w = 0; w < block.warp_count; ++w) {
     Warp& warp = *block.warps[w];
@@ -228,10 +239,7 @@ void Residency::remove(Block& block) {
     if (context_.ordered) context_.order.freed(block.shared_address, block.shared_bytes);
     context_.memory.free(block.shared_address, Owner::Shared);
   }
-  Multiprocessor& on = multiprocessors_[block.multiprocessor];
-  --on.blocks;
-  on.threads -= block.run->block_threads;
-  on.shared -= block.run->block_shared;
+  give_up_room(block);
   --block.run->resident;
   block.run = nullptr;
   std::erase(resident_, &block);

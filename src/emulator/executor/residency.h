@@ -26,6 +26,8 @@ class Residency {
   void fill();
   // Starts blocks however late they are to. False if there are none, or no room.
   bool fill_early();
+  // Others may have the block's room: it waits for its children, which may need it.
+  void give_up_room(Block& block);
   // The block has ended, or is thrown away.
   void remove(Block& block);
   // Its blocks must be gone.

@@ -44,6 +44,7 @@ struct Block {
   uint64_t id = 0;  // unique over all grids
   Dim3 index{};
   uint32_t multiprocessor = 0;
+  bool has_room = true;  // there; a block that waits for its children gives it up for good
   uint32_t threads = 0, warp_count = 0;
   uint64_t shared_address = 0;
   uint32_t shared_bytes = 0;

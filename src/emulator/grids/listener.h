@@ -21,6 +21,7 @@ struct ThreadCall {
   std::span<const std::byte> arguments;  // one after another, each at a multiple of its size
   std::span<std::byte> result;
   Place place;
+  mutable bool waits = false;  // set if the call has done nothing, and is to be made again later
 };
 
 class ExecutorListener {

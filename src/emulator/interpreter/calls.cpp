@@ -28,11 +28,7 @@ uint32_t argument_bytes(const Function& function) {
 void Interpreter::call(const Instruction& instruction, uint32_t mask) {
   const CallDetail& detail = here_.function->calls[instruction.detail];
   const Function& function = *block_->run->grid->launch.image->functions[detail.function];
-  if (function.builtin >= 0) {
-    call_builtin(function, detail, mask);
-    ++here_.pc;
-    return;
-  }
+  if (function.builtin >= 0) return call_builtin(function, detail, mask);
   keep_only(mask, here_.pc + 1);
   enter(function, detail);
 }
@@ -55,7 +51,6 @@ void Interpreter::call_indirect(const Instruction& instruction, uint32_t mask) {
   keep_only(same, here_.pc + 1);
   if (function.builtin >= 0) {
     call_builtin(function, detail, same);
-    ++here_.pc;
   } else {
     enter(function, detail);
   }
@@ -164,6 +159,11 @@ void Interpreter::call_builtin(const Function& function, const CallDetail& detai
   for_lanes(mask & ~from_first, [&](uint32_t lane) { call_builtin_of(lane, function, detail); });
   addresses_.enter(*warp_);  // memory may have been freed
   operands_.enter(*warp_, here_);
+  if (!waits_for_children_) {
+    ++here_.pc;
+  } else {
+    end_turn_waiting();
+  }
 }
 
 void Interpreter::call_builtin_of(uint32_t lane, const Function& function, const CallDetail& detail) {
@@ -183,6 +183,8 @@ void Interpreter::call_builtin_of(uint32_t lane, const Function& function, const
   thread_call_lane_ = lane;
   context_.listener.call(thread_call);
   thread_call_ = nullptr;
+  waits_for_children_ = thread_call.waits;
+  if (waits_for_children_) return;
   for (size_t i = 0; i < detail.results.size() && i < function.results.size(); ++i) {
     const FormalParameter& formal = function.results[i];
     set_value({detail.results[i].where, here_}, lane,

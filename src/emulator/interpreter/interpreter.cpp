@@ -32,7 +32,7 @@ void Interpreter::run(const TurnPlan& turn) {
   warp_ = block_->warps[turn.warp].get();
   left_ = turn.length;
   reconverge_ = turn.reconverge;
-  is_waiting_ = false;
+  is_waiting_ = waits_for_children_ = false;
   addresses_.enter(*warp_);
   here_.mask = 0;
   if (!reconverge_) {

@@ -36,6 +36,8 @@ class Interpreter {
   void run(const TurnPlan& turn);
   // The turn ended early because the fragment seems to wait for something.
   [[nodiscard]] bool is_waiting() const { return is_waiting_; }
+  // The turn ended at a wait for children. All lanes of a block wait for the same ones.
+  [[nodiscard]] bool waits_for_children() const { return waits_for_children_; }
   // "kernel f, block (0, 0, 0), thread (3, 0, 0), u.ptx:12": of the instruction that ran last.
   [[nodiscard]] std::string place(uint32_t lane) const;
   [[nodiscard]] uint32_t calling_lane() const { return thread_call_lane_; }
@@ -136,7 +138,7 @@ class Interpreter {
   uint32_t meeting_ = ~0u;  // the next place where another fragment stands
   uint32_t lane_count_ = 0;
   uint32_t left_ = 0;  // of the turn
-  bool reconverge_ = true, is_waiting_ = false;
+  bool reconverge_ = true, is_waiting_ = false, waits_for_children_ = false;
   const ThreadCall* thread_call_ = nullptr;  // under way
   uint32_t thread_call_lane_ = 0;
   std::vector<std::byte> arguments_, result_, moved_;

@@ -9,7 +9,7 @@
 #include "ptx/tree.h"
 #include "support/demangle.h"
 #include "transform/runtime_calls/newer_runtime.h"
-#include "transform/suspension/split_kernel.h"
+#include "transform/suspension/split_unit.h"
 
 namespace klap::jit {
 
@@ -32,7 +32,8 @@ bool may_be_changed(const Program& program) {
 // True if another unit than that one may call the function.
 bool is_named_elsewhere(const Program& program, const Unit& unit, const std::string& function) {
   return std::ranges::any_of(program.units, [&](const Unit& other) {
-    return !other.is_device_runtime && other.name != unit.name && other.ptx.find(function) != std::string::npos;
+    return !other.is_device_runtime && other.name != unit.name &&
+           other.ptx.find(function) != std::string::npos;
   });
 }
 
@@ -75,6 +76,20 @@ NewerVersion in_newer_version(const Program& program, uint32_t sm) {
   }
   out.program = std::move(newer);
   return out;
+}
+
+std::vector<Request> requests_for_all_launches(const Request& request) {
+  std::vector<Request> requests = {request};
+  if (!request.setting) return requests;
+  Request free = request;
+  free.setting = [given = request.setting](std::string_view key, const std::string& parent,
+                                           const std::string& child) -> std::optional<settings::Given> {
+    auto value = given(key, parent, child);
+    const bool is_free = key == "launcher" || (key == "granularity" && value && value->text != "none");
+    return is_free ? std::nullopt : value;
+  };
+  requests.push_back(std::move(free));
+  return requests;
 }
 
 bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version) {

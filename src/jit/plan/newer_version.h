@@ -3,7 +3,8 @@
 // CUDA refuses version 1 for devices of compute capability 9.0 and later. So such a program has no machine
 // code for these, and all of it comes from its PTX.
 //
-// Version 2 has no waits for children. Kernels that wait are split there (transform/suspension/split_kernel.h).
+// Version 2 has no waits for children. Kernels that wait are split there
+// (transform/suspension/split_kernel.h).
 //
 // Version 1 has room for any number of launches that wait, and version 2 loses those beyond a limit. So all
 // launches of the program must be rewritten, or it stays as it is.
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "jit/data/remark.h"
+#include "jit/data/request.h"
 #include "jit/data/unit.h"
 
 namespace klap::jit {
@@ -28,11 +30,16 @@ struct NewerVersion {
 // The program in version 2, for a device of compute capability `sm`. Throws Error(Parse).
 NewerVersion in_newer_version(const Program& program, uint32_t sm);
 
+// The requests by which all launches of such a program may be rewritten, the better one first. The second one
+// is free to choose what launches and at what granularity, whatever the settings say: the program cannot run
+// any other way.
+std::vector<Request> requests_for_all_launches(const Request& request);
+
 // True if no launch is left. Says of all launches that they are of version 1, and where their kernels wait.
 bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version);
 
-// Says of launches that stay in version 1 why they do: because of `version`, or of a launch that would be left
-// among `newer`, which are those in version 2.
+// Says of launches that stay in version 1 why they do: because of `version`, or of a launch that would be
+// left among `newer`, which are those in version 2.
 void note_why_older(std::vector<SiteRemark>& remarks, const NewerVersion& version,
                     const std::vector<SiteRemark>& newer);
 

@@ -50,8 +50,10 @@ std::string copy_piece(const SavedVariable& variable, uint64_t step, bool to_fra
 
 // The address in the variable of its piece `%klap_w_a`, into %klap_w_e.
 std::string own_address(const SavedVariable& variable, uint64_t step) {
-  return fmt::format("mov.u64 %klap_w_e, {}; mul.wide.u32 %klap_w_c, %klap_w_a, {}; add.s64 %klap_w_e, %klap_w_e, %klap_w_c; ",
-                     variable.variable.name, step);
+  return fmt::format(
+      "mov.u64 %klap_w_e, {}; mul.wide.u32 %klap_w_c, %klap_w_a, {}; add.s64 %klap_w_e, %klap_w_e, "
+      "%klap_w_c; ",
+      variable.variable.name, step);
 }
 
 // The variable's address as a value of the register's width, into %klap_w_d or %klap_w_b.
@@ -70,15 +72,20 @@ std::string address_value(const SavedRegister& saved, bool to_frame) {
   const char* const type = is_wide ? "64" : "32";
   std::string text = base_of(saved, is_wide);
   if (to_frame)
-    return text + fmt::format("sub.s{1} {0}, {2}, {0}; st.global.b{1} [%klap_w_at], {0}; ", value, type, saved.name);
+    return text +
+           fmt::format("sub.s{1} {0}, {2}, {0}; st.global.b{1} [%klap_w_at], {0}; ", value, type, saved.name);
   const char* const loaded = is_wide ? "%klap_w_kept_wide" : "%klap_w_kept";
-  return text + fmt::format("ld.global.b{1} {3}, [%klap_w_at]; add.s{1} {2}, {3}, {0}; ", value, type, saved.name, loaded);
+  return text + fmt::format("ld.global.b{1} {3}, [%klap_w_at]; add.s{1} {2}, {3}, {0}; ", value, type,
+                            saved.name, loaded);
 }
 
 std::string plain_value(const SavedRegister& saved, bool to_frame) {
   if (saved.type == ".pred") {
-    return to_frame ? fmt::format("selp.u32 %klap_w_b, 1, 0, {}; st.global.u32 [%klap_w_at], %klap_w_b; ", saved.name)
-                    : fmt::format("ld.global.u32 %klap_w_kept, [%klap_w_at]; setp.ne.u32 {}, %klap_w_kept, 0; ", saved.name);
+    return to_frame
+               ? fmt::format("selp.u32 %klap_w_b, 1, 0, {}; st.global.u32 [%klap_w_at], %klap_w_b; ",
+                             saved.name)
+               : fmt::format("ld.global.u32 %klap_w_kept, [%klap_w_at]; setp.ne.u32 {}, %klap_w_kept, 0; ",
+                             saved.name);
   }
   const uint32_t bits = 8 * ptx::type_bytes(saved.type);
   return to_frame ? fmt::format("st.global.b{} [%klap_w_at], {}; ", bits, saved.name)
@@ -88,7 +95,8 @@ std::string plain_value(const SavedRegister& saved, bool to_frame) {
 }  // namespace
 
 FrameCode::FrameCode(const analysis::Suspension& suspension) : of_(suspension) {
-  for (const analysis::SuspensionPoint& point : of_.points) rows_ = std::max<uint64_t>(rows_, point.registers.size());
+  for (const analysis::SuspensionPoint& point : of_.points)
+    rows_ = std::max<uint64_t>(rows_, point.registers.size());
   for (const SavedVariable& variable : of_.variables) {
     if (!variable.variable.is_shared) {
       rows_ += variable.bytes / step_of(variable, kRowBytes);
@@ -102,9 +110,12 @@ FrameCode::FrameCode(const analysis::Suspension& suspension) : of_(suspension) {
 
 std::string FrameCode::registers() {
   return fmt::format(".reg .pred {}; ", analysis::kEndsTogether) +
-         ".reg .b32 %klap_w_a, %klap_w_b, %klap_w_tid, %klap_w_threads, %klap_w_point, %klap_w_dynamic, %klap_w_ended, %klap_w_turn, %klap_w_count, %klap_w_kept, "
-         "%klap_w_ctaid_x, %klap_w_ctaid_y, %klap_w_ctaid_z, %klap_w_nctaid_x, %klap_w_nctaid_y, %klap_w_nctaid_z; "
-         ".reg .b64 %klap_w_c, %klap_w_d, %klap_w_e, %klap_w_f, %klap_w_frame, %klap_w_shared, %klap_w_at, %klap_w_row, "
+         ".reg .b32 %klap_w_a, %klap_w_b, %klap_w_tid, %klap_w_threads, %klap_w_point, %klap_w_dynamic, "
+         "%klap_w_ended, %klap_w_turn, %klap_w_count, %klap_w_kept, "
+         "%klap_w_ctaid_x, %klap_w_ctaid_y, %klap_w_ctaid_z, %klap_w_nctaid_x, %klap_w_nctaid_y, "
+         "%klap_w_nctaid_z; "
+         ".reg .b64 %klap_w_c, %klap_w_d, %klap_w_e, %klap_w_f, %klap_w_frame, %klap_w_shared, %klap_w_at, "
+         "%klap_w_row, "
          "%klap_w_bytes, %klap_w_kept_wide; .reg .pred %klap_w_p; ";
 }
 
@@ -122,18 +133,21 @@ std::string FrameCode::layout() const {
       "and.b64 %klap_w_shared, %klap_w_shared, -16; add.s64 %klap_w_at, %klap_w_shared, {}; ",
       kFrameHeaderBytes + 15, static_bytes_ + 15);
   if (has_dynamic_)
-    text += "cvt.u64.u32 %klap_w_c, %klap_w_dynamic; "
-            "add.s64 %klap_w_at, %klap_w_at, %klap_w_c; ";
-  return text + fmt::format("and.b64 %klap_w_at, %klap_w_at, -16; mul.wide.u32 %klap_w_row, %klap_w_threads, {}; "
-                            "mul.lo.s64 %klap_w_bytes, %klap_w_row, {}; "
-                            "add.s64 %klap_w_bytes, %klap_w_bytes, %klap_w_at; ",
-                            kRowBytes, rows_);
+    text +=
+        "cvt.u64.u32 %klap_w_c, %klap_w_dynamic; "
+        "add.s64 %klap_w_at, %klap_w_at, %klap_w_c; ";
+  return text + fmt::format(
+                    "and.b64 %klap_w_at, %klap_w_at, -16; mul.wide.u32 %klap_w_row, %klap_w_threads, {}; "
+                    "mul.lo.s64 %klap_w_bytes, %klap_w_row, {}; "
+                    "add.s64 %klap_w_bytes, %klap_w_bytes, %klap_w_at; ",
+                    kRowBytes, rows_);
 }
 
 std::string FrameCode::addresses() {
-  return fmt::format("add.s64 %klap_w_shared, %klap_w_shared, %klap_w_frame; add.s64 %klap_w_at, %klap_w_at, %klap_w_frame; "
-                     "mul.wide.u32 %klap_w_c, %klap_w_tid, {}; add.s64 %klap_w_at, %klap_w_at, %klap_w_c; ",
-                     kRowBytes);
+  return fmt::format(
+      "add.s64 %klap_w_shared, %klap_w_shared, %klap_w_frame; add.s64 %klap_w_at, %klap_w_at, %klap_w_frame; "
+      "mul.wide.u32 %klap_w_c, %klap_w_tid, {}; add.s64 %klap_w_at, %klap_w_at, %klap_w_c; ",
+      kRowBytes);
 }
 
 std::string FrameCode::shared(bool to_frame) const {
@@ -143,7 +157,9 @@ std::string FrameCode::shared(bool to_frame) const {
   const auto copy = [&](const SavedVariable& variable, uint64_t step, const std::string& pieces,
                         const std::string& label) {
     const std::string body =
-        own_address(variable, step) + fmt::format("add.s64 %klap_w_f, %klap_w_shared, %klap_w_c; add.s64 %klap_w_f, %klap_w_f, {}; ", offset) +
+        own_address(variable, step) +
+        fmt::format("add.s64 %klap_w_f, %klap_w_shared, %klap_w_c; add.s64 %klap_w_f, %klap_w_f, {}; ",
+                    offset) +
         copy_piece(variable, step, to_frame);
     text += loop(label, "%klap_w_a", "%klap_w_tid", pieces, "%klap_w_threads", body);
   };
@@ -173,7 +189,8 @@ std::string FrameCode::local(const SavedVariable& variable, bool to_frame, const
 std::string FrameCode::values(size_t number, bool to_frame) const {
   std::string text;
   for (const SavedRegister& saved : of_.points[number].registers)
-    text += (saved.variable != nullptr ? address_value(saved, to_frame) : plain_value(saved, to_frame)) + kNextRow;
+    text += (saved.variable != nullptr ? address_value(saved, to_frame) : plain_value(saved, to_frame)) +
+            kNextRow;
   for (size_t i = 0; i < of_.variables.size(); ++i) {
     if (!of_.variables[i].variable.is_shared)
       text += local(of_.variables[i], to_frame, fmt::format("{}_{}_{}", to_frame ? "put" : "get", number, i));

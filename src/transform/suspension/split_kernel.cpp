@@ -3,29 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
-#include "analysis/effects/idle_waits.h"
-#include "analysis/inline/inlining.h"
 #include "analysis/launches/calls.h"
 #include "analysis/suspension/suspension.h"
 #include "ptx/edit.h"
 #include "support/generated_name.h"
 #include "transform/suspension/frame_code.h"
-#include "transform/text/inliner.h"
 #include "transform/text/parts.h"
 
 namespace klap::transform {
 
 namespace {
 
-using analysis::FlowFacts;
+using analysis::SuspendsAt;
 using analysis::Suspension;
 using analysis::SuspensionPoint;
-using analysis::SuspendsAt;
 using ptx::Function;
 using ptx::Module;
 
@@ -45,7 +39,8 @@ std::string barrier() { return "barrier.cta.sync 0; "; }
 std::string go_to_point(const Suspension& suspension, const char* label) {
   std::string text;
   for (size_t i = 0; i < suspension.points.size(); ++i)
-    text += fmt::format("setp.eq.u32 %klap_w_p, %klap_w_point, {}; @%klap_w_p bra $klap_w_{}_{}; ", i + 1, label, i);
+    text += fmt::format("setp.eq.u32 %klap_w_p, %klap_w_point, {}; @%klap_w_p bra $klap_w_{}_{}; ", i + 1,
+                        label, i);
   return text + "trap; ";
 }
 
@@ -57,8 +52,8 @@ class Splitter {
 
   // The kernel, and the one that goes on where its threads stand.
   std::string text() const {
-    return resumed_header() + "; " + std::string(m_.text(kernel_.header)) + body(false) + "\n" + resumed_header() +
-           body(true);
+    return resumed_header() + "; " + std::string(m_.text(kernel_.header)) + body(false) + "\n" +
+           resumed_header() + body(true);
   }
   [[nodiscard]] std::string resumed_name() const { return generated_name(kernel_.name, "resumed"); }
   [[nodiscard]] uint64_t bytes_per_thread() const { return frame_.bytes_per_thread(); }
@@ -74,28 +69,35 @@ class Splitter {
   std::string body(bool is_resumed) const {
     ptx::Edits edits(m_);
     const ptx::TokenRange tokens = kernel_.body.tokens;
-    // Values that are computed again stand in front of all code, and so must their registers.
-    std::string registers;
+    // New code stands in front of all that there is, and what it needs must be declared there.
+    std::string declared;
     for (const ptx::Statement& each : kernel_.body.body) {
-      if (each.kind != ptx::StatementKind::Directive || !m_.is(each.head, ".reg")) continue;
-      registers += std::string(m_.text(each.tokens)) + " ";
+      if (each.kind != ptx::StatementKind::Directive || !is_declaration(each)) continue;
+      declared += std::string(m_.text(each.tokens)) + " ";
       edits.replace(each.tokens, "");
     }
-    edits.insert_before(first_code(), registers + FrameCode::registers() + launch_registers() + (is_resumed ? resuming() : beginning()));
+    edits.insert_before(first_code(), declared + FrameCode::registers() + launch_registers() +
+                                          (is_resumed ? resuming() : beginning()));
     for (size_t i = 0; i < suspension_.points.size(); ++i) edit_point(i, edits);
     for (const ptx::Statement* const launching : suspension_.launching)
-      edits.insert_before(launching->tokens.first, fmt::format("st.relaxed.cta.shared.u32 {}, 1; ", kPending));
+      edits.insert_before(launching->tokens.first,
+                          fmt::format("st.relaxed.cta.shared.u32 {}, 1; ", kPending));
     replace_places(edits);
     if (is_resumed) {
       for (const ptx::Statement* const computed : suspension_.computed) edits.replace(computed->tokens, "");
     }
     if (is_resumed) drop_debug_labels(m_, kernel_.body, edits);
     replace_exits(edits);
-    edits.insert_before(tokens.last - 1, "bra.uni $klap_w_end; " + ending() + stopping() + (is_resumed ? restoring() : ""));
+    edits.insert_before(tokens.last - 1,
+                        "bra.uni $klap_w_end; " + ending() + stopping() + (is_resumed ? restoring() : ""));
     return edits.apply(tokens);
   }
 
-  // Variables are declared in front of it.
+  bool is_declaration(const ptx::Statement& directive) const {
+    return m_.is(directive.head, ".reg") || m_.is(directive.head, ".local") ||
+           m_.is(directive.head, ".shared");
+  }
+
   uint32_t first_code() const {
     for (const ptx::Statement& each : kernel_.body.body)
       if (each.kind != ptx::StatementKind::Directive) return each.tokens.first;
@@ -113,17 +115,19 @@ class Splitter {
   }
 
   std::string clear_control() const {
-    return fmt::format("setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_cleared; st.shared.u64 [{}], 0; "
-                       "st.shared.u32 {}, 0; st.shared.u32 {}, 0; st.shared.u32 {}, 0; st.shared.u32 [{}+{}], 0; "
-                       "st.shared.u32 [{}+{}], 0; st.shared.u32 [{}+{}], 0; $klap_w_cleared: mov.u32 %klap_w_turn, {}; ",
-                       kControl, kPending, kStops, kEnded, kControl, kCounters, kControl, kCounters + 4, kControl,
-                       kCounters + 8, kCounters);
+    return fmt::format(
+        "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_cleared; st.shared.u64 [{}], 0; "
+        "st.shared.u32 {}, 0; st.shared.u32 {}, 0; st.shared.u32 {}, 0; st.shared.u32 [{}+{}], 0; "
+        "st.shared.u32 [{}+{}], 0; st.shared.u32 [{}+{}], 0; $klap_w_cleared: mov.u32 %klap_w_turn, {}; ",
+        kControl, kPending, kStops, kEnded, kControl, kCounters, kControl, kCounters + 4, kControl,
+        kCounters + 8, kCounters);
   }
 
   std::string beginning() const {
     std::string text = FrameCode::threads() + clear_control() + barrier();
     for (const char* const name : {"ctaid", "nctaid"}) {
-      for (const char axis : {'x', 'y', 'z'}) text += fmt::format("mov.u32 %klap_w_{0}_{1}, %{0}.{1}; ", name, axis);
+      for (const char axis : {'x', 'y', 'z'})
+        text += fmt::format("mov.u32 %klap_w_{0}_{1}, %{0}.{1}; ", name, axis);
     }
     if (frame_.has_dynamic()) text += "mov.u32 %klap_w_dynamic, %dynamic_smem_size; ";
     return text;
@@ -131,14 +135,15 @@ class Splitter {
 
   // The threads that have not ended go to where they stand, once each has what it needs.
   std::string resuming() const {
-    std::string text = FrameCode::threads() + clear_control() +
-                       fmt::format("ld.param.u64 %klap_w_frame, [{}]; cvta.to.global.u64 %klap_w_frame, %klap_w_frame; ",
-                                   kFrameParameter) +
-                       block_place(false) + computed() + frame_.layout() + FrameCode::addresses() +
-                       "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
-                       fmt::format("ld.global.u32 %klap_w_point, [%klap_w_c+{}]; ", kFrameHeaderBytes) +
-                       frame_.shared(false) + barrier() +
-                       "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_restored; ";
+    std::string text =
+        FrameCode::threads() + clear_control() +
+        fmt::format("ld.param.u64 %klap_w_frame, [{}]; cvta.to.global.u64 %klap_w_frame, %klap_w_frame; ",
+                    kFrameParameter) +
+        block_place(false) + computed() + frame_.layout() + FrameCode::addresses() +
+        "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
+        fmt::format("ld.global.u32 %klap_w_point, [%klap_w_c+{}]; ", kFrameHeaderBytes) +
+        frame_.shared(false) + barrier() +
+        "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_restored; ";
     return text + go_to_point(suspension_, "restore");
   }
 
@@ -160,8 +165,10 @@ class Splitter {
                        : fmt::format("ld.global.u32 %klap_w_dynamic, {}; ", size);
     for (const char* const name : {"ctaid", "nctaid"}) {
       for (const char axis : {'x', 'y', 'z'}) {
-        const std::string reg = fmt::format("%klap_w_{}_{}", name, axis), at = fmt::format("[%klap_w_frame+{}]", offset);
-        text += to_frame ? fmt::format("st.global.u32 {}, {}; ", at, reg) : fmt::format("ld.global.u32 {}, {}; ", reg, at);
+        const std::string reg = fmt::format("%klap_w_{}_{}", name, axis),
+                          at = fmt::format("[%klap_w_frame+{}]", offset);
+        text += to_frame ? fmt::format("st.global.u32 {}, {}; ", at, reg)
+                         : fmt::format("ld.global.u32 {}, {}; ", reg, at);
         offset += 4;
       }
     }
@@ -176,7 +183,8 @@ class Splitter {
     text += "$klap_w_restored: " + barrier() +
             "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_freed; "
             "cvta.global.u64 %klap_w_frame, %klap_w_frame; "
-            "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_frame; call.uni free, (param0); } $klap_w_freed: "
+            "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_frame; call.uni free, (param0); } "
+            "$klap_w_freed: "
             "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_end; ";
     return text + go_to_point(suspension_, "at");
   }
@@ -186,18 +194,22 @@ class Splitter {
     const std::string stop = fmt::format("mov.u32 %klap_w_point, {}; bra.uni ", number + 1);
     const std::string label = fmt::format("$klap_w_at_{}: ", number);
     if (point.at == SuspendsAt::Wait) {
-      edits.insert_before(point.statement->tokens.first,
-                          fmt::format("ld.relaxed.cta.shared.u32 %klap_w_pending, {}; setp.eq.u32 %klap_w_idle, %klap_w_pending, 0; "
-                                      "@%klap_w_idle bra $klap_w_at_{}; {}$klap_w_suspend; {}",
-                                      kPending, number, stop, label));
+      edits.insert_before(
+          point.statement->tokens.first,
+          fmt::format(
+              "ld.relaxed.cta.shared.u32 %klap_w_pending, {}; setp.eq.u32 %klap_w_idle, %klap_w_pending, 0; "
+              "@%klap_w_idle bra $klap_w_at_{}; {}$klap_w_suspend; {}",
+              kPending, number, stop, label));
       leave_out_wait(point, edits);
       return;
     }
     edits.insert_before(point.statement->tokens.first, label);
-    const std::string meet = fmt::format("@!%klap_w_stop bra $klap_w_met_{0}; {1}$klap_w_leave; $klap_w_met_{0}: ", number, stop);
-    edits.replace(point.instruction->tokens, point.at == SuspendsAt::Barrier
-                                                 ? meeting() + meet
-                                                 : counting(*point.instruction) + meet + result(*point.instruction));
+    const std::string meet =
+        fmt::format("@!%klap_w_stop bra $klap_w_met_{0}; {1}$klap_w_leave; $klap_w_met_{0}: ", number, stop);
+    edits.replace(point.instruction->tokens,
+                  point.at == SuspendsAt::Barrier
+                      ? meeting() + meet
+                      : counting(*point.instruction) + meet + result(*point.instruction));
   }
 
   // Waits always succeed.
@@ -205,16 +217,19 @@ class Splitter {
     if (point.statement == point.instruction) return;
     const analysis::CallScope scope = analysis::read_call_scope(m_, *point.statement, *point.instruction);
     if (!scope.problem.empty()) return;
-    edits.replace(point.statement->tokens, scope.result.empty() ? "" : fmt::format("mov.b32 {}, 0;", scope.result));
+    edits.replace(point.statement->tokens,
+                  scope.result.empty() ? "" : fmt::format("mov.b32 {}, 0;", scope.result));
   }
 
   // A barrier with a result, among the threads that have not ended. They count in one of three counters, the
   // next one each time. When a meeting is over, nobody reads the last one any more, and nobody counts in it
   // before the next meeting is over: so it is cleared then.
   std::string counting(const ptx::Statement& barrier) const {
-    return fmt::format("selp.u32 %klap_w_b, 1, 0, {}; mov.u32 %klap_w_a, {}; add.u32 %klap_w_a, %klap_w_a, %klap_w_turn; "
-                       "red.shared.add.u32 [%klap_w_a], %klap_w_b; ",
-                       predicate(barrier), kControl) +
+    return fmt::format(
+               "selp.u32 %klap_w_b, 1, 0, {}; mov.u32 %klap_w_a, {}; add.u32 %klap_w_a, %klap_w_a, "
+               "%klap_w_turn; "
+               "red.shared.add.u32 [%klap_w_a], %klap_w_b; ",
+               predicate(barrier), kControl) +
            meeting("ld.shared.u32 %klap_w_count, [%klap_w_a]; ");
   }
   std::string predicate(const ptx::Statement& barrier) const {
@@ -226,7 +241,8 @@ class Splitter {
     const std::string to = m_.compact(barrier.operands[0]);
     // The counter of the last turn: the one before, in a ring.
     std::string text = fmt::format(
-        "setp.eq.u32 %klap_w_p, %klap_w_turn, {0}; selp.u32 %klap_w_b, {2}, -4, %klap_w_p; add.u32 %klap_w_a, %klap_w_a, "
+        "setp.eq.u32 %klap_w_p, %klap_w_turn, {0}; selp.u32 %klap_w_b, {2}, -4, %klap_w_p; add.u32 "
+        "%klap_w_a, %klap_w_a, "
         "%klap_w_b; st.shared.u32 [%klap_w_a], 0; setp.eq.u32 %klap_w_p, %klap_w_turn, {1}; "
         "selp.u32 %klap_w_b, -{2}, 4, %klap_w_p; add.u32 %klap_w_turn, %klap_w_turn, %klap_w_b; "
         "sub.u32 %klap_w_b, %klap_w_threads, %klap_w_ended; ",
@@ -237,26 +253,32 @@ class Splitter {
                        ? fmt::format("setp.eq.u32 {}, %klap_w_count, %klap_w_b; ", to)
                        : fmt::format("setp.ne.u32 {}, %klap_w_count, 0; ", to));
   }
-  bool is_negated(const ptx::Statement& barrier) const { return m_.compact(barrier.operands[2]).starts_with("!"); }
+  bool is_negated(const ptx::Statement& barrier) const {
+    return m_.compact(barrier.operands[2]).starts_with("!");
+  }
 
   // All threads of the block meet. The predicate says whether some thread stops, and %klap_w_ended how many
   // have ended. Nobody changes these between the two barriers, so all read the same.
   static std::string meeting(const char* reading = "") {
-    return barrier() + fmt::format("ld.shared.u32 %klap_w_stops, {}; ld.shared.u32 %klap_w_ended, {}; ", kStops, kEnded) +
+    return barrier() +
+           fmt::format("ld.shared.u32 %klap_w_stops, {}; ld.shared.u32 %klap_w_ended, {}; ", kStops, kEnded) +
            reading + barrier() + "setp.ne.u32 %klap_w_stop, %klap_w_stops, 0; ";
   }
 
   // Threads that have ended go on to take part in meetings, until all have. So no thread leaves before the
   // others, which not every engine could bear.
   static std::string ending() {
-    return fmt::format("$klap_w_end: mov.u32 %klap_w_point, 0; red.shared.add.u32 {}, 1; $klap_w_wait: ", kEnded) +
-           meeting() + "@%klap_w_stop bra $klap_w_leave; setp.lt.u32 %klap_w_others, %klap_w_ended, %klap_w_threads; "
-                       "@%klap_w_others bra $klap_w_wait; ret; ";
+    return fmt::format("$klap_w_end: mov.u32 %klap_w_point, 0; red.shared.add.u32 {}, 1; $klap_w_wait: ",
+                       kEnded) +
+           meeting() +
+           "@%klap_w_stop bra $klap_w_leave; setp.lt.u32 %klap_w_others, %klap_w_ended, %klap_w_threads; "
+           "@%klap_w_others bra $klap_w_wait; ret; ";
   }
 
   void replace_exits(ptx::Edits& edits) const {
     ptx::for_each_statement(kernel_.body, [&](const ptx::Statement& s) {
-      if (s.kind != ptx::StatementKind::Instruction || !(m_.is(s.head, "ret") || m_.is(s.head, "exit"))) return;
+      if (s.kind != ptx::StatementKind::Instruction || !(m_.is(s.head, "ret") || m_.is(s.head, "exit")))
+        return;
       edits.replace({s.head, s.tokens.last}, "bra $klap_w_end;");
     });
   }
@@ -264,57 +286,67 @@ class Splitter {
   // A thread that waits meets the others at their barrier, so that none of them goes on. Then all threads of
   // the block are here.
   std::string stopping() const {
-    std::string text = fmt::format("$klap_w_suspend: st.relaxed.cta.shared.u32 {}, 1; ", kStops) + meeting() + "$klap_w_leave: ";
-    text += frame_.layout() + "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_made; " + make_frame() +
-            "$klap_w_made: " + barrier() + fmt::format("ld.shared.u64 %klap_w_frame, [{}]; ", kControl) +
-            FrameCode::addresses() + frame_.shared(true) +
+    std::string text = fmt::format("$klap_w_suspend: st.relaxed.cta.shared.u32 {}, 1; ", kStops) + meeting() +
+                       "$klap_w_leave: ";
+    text += frame_.layout() + "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_made; " +
+            make_frame() + "$klap_w_made: " + barrier() +
+            fmt::format("ld.shared.u64 %klap_w_frame, [{}]; ", kControl) + FrameCode::addresses() +
+            frame_.shared(true) +
             "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
             fmt::format("st.global.u32 [%klap_w_c+{}], %klap_w_point; ", kFrameHeaderBytes) +
             "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_saved; " +
             go_to_point(suspension_, "save");
     for (size_t i = 0; i < suspension_.points.size(); ++i)
       text += fmt::format("$klap_w_save_{}: {} bra.uni $klap_w_saved; ", i, frame_.values(i, true));
-    return text + "$klap_w_saved: " + barrier() + "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_left; " +
-           launch();
+    return text + "$klap_w_saved: " + barrier() +
+           "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_left; " + launch();
   }
 
   std::string make_frame() const {
     return "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_bytes; .param .b64 retval0; "
            "call.uni (retval0), malloc, (param0); ld.param.b64 %klap_w_frame, [retval0+0]; } "
-           "setp.ne.s64 %klap_w_p, %klap_w_frame, 0; @%klap_w_p bra $klap_w_has_frame; trap; $klap_w_has_frame: "
+           "setp.ne.s64 %klap_w_p, %klap_w_frame, 0; @%klap_w_p bra $klap_w_has_frame; trap; "
+           "$klap_w_has_frame: "
            "cvta.to.global.u64 %klap_w_frame, %klap_w_frame; " +
            fmt::format("st.shared.u64 [{}], %klap_w_frame; ", kControl) + block_place(true);
   }
 
   // Each has one value, as the analyses of launches want it.
   std::string launch_registers() const {
-    return fmt::format(".reg .b64 %klap_w_callee, %klap_w_buffer, %klap_w_value, %klap_w_wide<{0}>; "
-                       ".reg .b32 %klap_w_error, %klap_w_ntid_x, %klap_w_ntid_y, %klap_w_ntid_z, "
-                       "%klap_w_word<{0}>; .reg .pred %klap_w_null; .reg .b32 %klap_w_stops, %klap_w_pending; "
-                       ".reg .pred %klap_w_stop, %klap_w_idle, %klap_w_others; ",
-                       kernel_.parameter_bytes + 1);
+    return fmt::format(
+        ".reg .b64 %klap_w_callee, %klap_w_buffer, %klap_w_value, %klap_w_wide<{0}>; "
+        ".reg .b32 %klap_w_error, %klap_w_ntid_x, %klap_w_ntid_y, %klap_w_ntid_z, "
+        "%klap_w_word<{0}>; .reg .pred %klap_w_null; .reg .b32 %klap_w_stops, %klap_w_pending; "
+        ".reg .pred %klap_w_stop, %klap_w_idle, %klap_w_others; ",
+        kernel_.parameter_bytes + 1);
   }
 
   // In the form of nvcc's launches, which the analyses know.
   std::string launch() const {
-    std::string text =
-        fmt::format("cvta.global.u64 %klap_w_value, %klap_w_frame; mov.u64 %klap_w_callee, {}; ", resumed_name());
-    for (const char axis : {'x', 'y', 'z'}) text += fmt::format("mov.u32 %klap_w_ntid_{0}, %ntid.{0}; ", axis);
-    text += "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_callee; .param .align 4 .b8 param1[12]; "
-            "st.param.b32 [param1+0], 1; st.param.b32 [param1+4], 1; st.param.b32 [param1+8], 1; "
-            ".param .align 4 .b8 param2[12]; st.param.b32 [param2+0], %klap_w_ntid_x; "
-            "st.param.b32 [param2+4], %klap_w_ntid_y; st.param.b32 [param2+8], %klap_w_ntid_z; "
-            ".param .b32 param3; st.param.b32 [param3+0], ";
+    std::string text = fmt::format(
+        "cvta.global.u64 %klap_w_value, %klap_w_frame; mov.u64 %klap_w_callee, {}; ", resumed_name());
+    for (const char axis : {'x', 'y', 'z'})
+      text += fmt::format("mov.u32 %klap_w_ntid_{0}, %ntid.{0}; ", axis);
+    text +=
+        "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_callee; .param .align 4 .b8 param1[12]; "
+        "st.param.b32 [param1+0], 1; st.param.b32 [param1+4], 1; st.param.b32 [param1+8], 1; "
+        ".param .align 4 .b8 param2[12]; st.param.b32 [param2+0], %klap_w_ntid_x; "
+        "st.param.b32 [param2+4], %klap_w_ntid_y; st.param.b32 [param2+8], %klap_w_ntid_z; "
+        ".param .b32 param3; st.param.b32 [param3+0], ";
     text += frame_.has_dynamic() ? "%klap_w_dynamic" : "0";
-    text += "; .param .b64 retval0; "
-            "call.uni (retval0), cudaGetParameterBufferV2, (param0, param1, param2, param3); "
-            "ld.param.b64 %klap_w_buffer, [retval0+0]; } "
-            "setp.eq.s64 %klap_w_null, %klap_w_buffer, 0; @%klap_w_null bra $klap_w_failed; ";
+    text +=
+        "; .param .b64 retval0; "
+        "call.uni (retval0), cudaGetParameterBufferV2, (param0, param1, param2, param3); "
+        "ld.param.b64 %klap_w_buffer, [retval0+0]; } "
+        "setp.eq.s64 %klap_w_null, %klap_w_buffer, 0; @%klap_w_null bra $klap_w_failed; ";
     text += arguments();
-    return text + "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_buffer; .param .b64 param1; "
-                  "st.param.b64 [param1+0], 3; .param .b32 retval0; "
-                  "call.uni (retval0), cudaLaunchDeviceV2, (param0, param1); ld.param.b32 %klap_w_error, [retval0+0]; } "
-                  "setp.ne.u32 %klap_w_p, %klap_w_error, 0; @%klap_w_p bra $klap_w_failed; $klap_w_left: ret; $klap_w_failed: trap; ";
+    return text +
+           "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_buffer; .param .b64 param1; "
+           "st.param.b64 [param1+0], 3; .param .b32 retval0; "
+           "call.uni (retval0), cudaLaunchDeviceV2, (param0, param1); ld.param.b32 %klap_w_error, "
+           "[retval0+0]; } "
+           "setp.ne.u32 %klap_w_p, %klap_w_error, 0; @%klap_w_p bra $klap_w_failed; $klap_w_left: ret; "
+           "$klap_w_failed: trap; ";
   }
 
   // The kernel's own arguments and its frame, into the buffer.
@@ -328,12 +360,13 @@ class Splitter {
         uint32_t step = std::min(align, 8u);
         while (offset % step != 0 || offset + step > each.bytes) step /= 2;
         text += fmt::format("ld.param.u{0} {1}, [{2}+{3}]; st.u{0} [%klap_w_buffer+{4}], {1}; ", 8 * step,
-                            fmt::format("%klap_w_{}{}", step == 8 ? "wide" : "word", number++), each.name, offset,
-                            each.offset + offset);
+                            fmt::format("%klap_w_{}{}", step == 8 ? "wide" : "word", number++), each.name,
+                            offset, each.offset + offset);
         offset += step;
       }
     }
-    return text + fmt::format("st.u64 [%klap_w_buffer+{}], %klap_w_value; ", round_up(kernel_.parameter_bytes, 8));
+    return text +
+           fmt::format("st.u64 [%klap_w_buffer+{}], %klap_w_value; ", round_up(kernel_.parameter_bytes, 8));
   }
 
   const Module& m_;
@@ -342,164 +375,31 @@ class Splitter {
   const FrameCode frame_;
 };
 
-// Declarations of the functions that the new code calls, where the unit has none, and of what its blocks share.
-std::string declarations(const Module& unit, const std::vector<std::string>& resumed) {
+// Declarations of the functions that the new code calls, where the unit has none, and of what its blocks
+// share.
+std::string declarations_text(const Module& unit) {
   static const std::pair<const char*, const char*> kFunctions[] = {
       {"malloc", "(.param .b64 r) malloc (.param .b64 a)"},
       {"free", "free (.param .b64 a)"},
       {"cudaGetParameterBufferV2",
-       "(.param .b64 r) cudaGetParameterBufferV2 (.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 .b8 c[12], "
+       "(.param .b64 r) cudaGetParameterBufferV2 (.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 "
+       ".b8 c[12], "
        ".param .b32 d)"},
       {"cudaLaunchDeviceV2", "(.param .b32 r) cudaLaunchDeviceV2 (.param .b64 a, .param .b64 b)"}};
   std::string text;
   for (const auto& [name, declared] : kFunctions)
     if (unit.find_function(name) == nullptr) text += fmt::format(".extern .func {}; ", declared);
-  for (const std::string& header : resumed) text += header + "; ";
-  return text + fmt::format(".shared .align 4 .b8 {}[{}]; .shared .align 8 .b8 {}[{}]; ", analysis::kSuspensionWords,
-                            kWordsBytes, kControl, kControlBytes);
-}
-
-// nvcc declares this register in each scope of a call and never uses it.
-bool is_unused_register(const Module& unit, const ptx::Statement& s) {
-  return s.kind == ptx::StatementKind::Directive && unit.is(s.head, ".reg") && unit.is(s.tokens.last - 2, "temp_param_reg");
-}
-
-// True for the scope of an inlined body: all that it declares has the inliner's prefix. Scopes of calls, which
-// hold no others, stay.
-bool is_inlined_body(const Module& unit, const ptx::Statement& scope) {
-  bool has_scopes = false, has_prefixes = true;
-  for (const ptx::Statement& each : scope.body) {
-    has_scopes = has_scopes || each.kind == ptx::StatementKind::Block;
-    if (each.kind == ptx::StatementKind::Label) has_prefixes = has_prefixes && unit.text(each.head).find("klap_i") == 1;
-    if (each.kind != ptx::StatementKind::Directive || unit.is(each.head, ".loc") || unit.is(each.head, ".pragma") || is_unused_register(unit, each)) continue;
-    for (uint32_t t = each.head + 1; t < each.tokens.last; ++t) {
-      if (unit.tokens[t].kind == ptx::TokenKind::Identifier)
-        has_prefixes = has_prefixes && unit.text(t).substr(0, 8).find("klap_i") != std::string_view::npos;
-    }
-  }
-  return has_scopes && has_prefixes;
-}
-
-void open_scopes(const Module& unit, const Function& kernel, ptx::Edits& edits) {
-  for (const ptx::Statement& each : kernel.body.body) {
-    if (each.kind != ptx::StatementKind::Block || !is_inlined_body(unit, each)) continue;
-    edits.replace({each.tokens.first, each.tokens.first + 1}, "");
-    edits.replace({each.tokens.last - 1, each.tokens.last}, "");
-    for (const ptx::Statement& inner : each.body)
-      if (is_unused_register(unit, inner)) edits.replace(inner.tokens, "");
-  }
-}
-
-// Kernels with their calls inlined, since a called function cannot stop. Inlined bodies are scopes. Their names
-// have prefixes of their own, so they can do without: a thread can go on at labels of the body alone.
-Module inlined(const Module& unit) {
-  analysis::KernelNames launched;
-  analysis::add_launched(unit, launched);
-  const auto kernels = analysis::kernels_to_inline(unit, launched);
-  if (kernels.empty()) return ptx::parse(unit.source, unit.name);
-  Module module = with_inlined_calls(unit, kernels);
-  for (;;) {
-    ptx::Edits edits(module);
-    for (const Function& kernel : module.functions)
-      if (kernel.is_definition && kernel.kind == ptx::FunctionKind::Entry) open_scopes(module, kernel, edits);
-    if (edits.empty()) return module;
-    const auto last = static_cast<uint32_t>(module.tokens.size()) - 1;
-    module = ptx::parse(module.source.substr(0, module.tokens[0].begin) + edits.apply({0, last}) + "\n", unit.name);
-  }
-}
-
-// The functions that the unit's kernels and variables come to, by calls or by address.
-std::set<std::string_view> functions_of_kernels(const Module& unit) {
-  std::set<std::string_view> found;
-  std::vector<ptx::TokenRange> work;
-  for (const ptx::Variable& variable : unit.variables) work.push_back(variable.tokens);
-  for (const Function& function : unit.functions)
-    if (function.kind == ptx::FunctionKind::Entry && function.is_definition) work.push_back(function.body.tokens);
-  while (!work.empty()) {
-    const ptx::TokenRange tokens = work.back();
-    work.pop_back();
-    for (uint32_t t = tokens.first; t < tokens.last; ++t) {
-      if (unit.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-      const Function* const function = unit.find_function(unit.text(t));
-      if (function == nullptr || !function->is_definition || !found.insert(function->name).second) continue;
-      work.push_back(function->body.tokens);
-    }
-  }
-  return found;
-}
-
-bool names_any(const Module& unit, ptx::TokenRange tokens, const std::vector<std::string>& names) {
-  for (uint32_t t = tokens.first; t < tokens.last; ++t)
-    if (std::ranges::find(names, unit.text(t)) != names.end()) return true;
-  return false;
-}
-
-// Functions that no kernel comes to and that call ones that wait.
-void add_callers(const Module& unit, const std::set<std::string_view>& of_kernels, std::vector<std::string>& waiting) {
-  for (bool adds = true; adds;) {
-    adds = false;
-    for (const Function& function : unit.functions) {
-      const bool is_known = std::ranges::find(waiting, function.name) != waiting.end();
-      if (!function.is_definition || function.kind == ptx::FunctionKind::Entry || is_known) continue;
-      if (of_kernels.contains(function.name) || !names_any(unit, function.body.tokens, waiting)) continue;
-      waiting.push_back(function.name);
-      adds = true;
-    }
-  }
-}
-
-void remove_waiting_functions(const Module& unit, const std::vector<std::string>& names, ptx::Edits& edits) {
-  for (const Function& function : unit.functions)
-    if (std::ranges::find(names, function.name) != names.end()) edits.replace(function.tokens, "");
-}
-
-// Functions other than kernels that wait. One that a kernel still comes to is a problem.
-void find_waiting_functions(const Module& unit, SplitUnit& out) {
-  const std::set<std::string_view> of_kernels = functions_of_kernels(unit);
-  for (const Function& function : unit.functions) {
-    if (function.kind == ptx::FunctionKind::Entry || !function.is_definition) continue;
-    const auto waits = analysis::waits_that_matter(FlowFacts(unit, function));
-    if (waits.empty()) continue;
-    out.waiting_functions.push_back(function.name);
-    if (of_kernels.contains(function.name))
-      out.problem = fmt::format("{} waits and cannot be made part of a kernel ({})", function.name,
-                                unit.place(waits.front()->head));
-  }
-  add_callers(unit, of_kernels, out.waiting_functions);
+  return text + fmt::format(".shared .align 4 .b8 {}[{}]; .shared .align 8 .b8 {}[{}]; ",
+                            analysis::kSuspensionWords, kWordsBytes, kControl, kControlBytes);
 }
 
 }  // namespace
 
-std::optional<SplitUnit> split_at_waits(const Module& original) {
-  if (!analysis::wait_that_matters(original)) return std::nullopt;
-  const Module unit = inlined(original);
-  SplitUnit out;
-  find_waiting_functions(unit, out);
-  ptx::Edits edits(unit);
-  for (const Function& kernel : unit.functions) {
-    if (!kernel.is_definition || kernel.kind != ptx::FunctionKind::Entry || !out.problem.empty()) continue;
-    const FlowFacts facts(unit, kernel);
-    const auto waits = analysis::waits_that_matter(facts);
-    if (waits.empty()) continue;
-    const Suspension suspension = analysis::find_suspension(facts, waits);
-    if (!suspension.problem.empty()) {
-      out.problem = kernel.name + ": " + suspension.problem;
-      break;
-    }
-    const Splitter splitter(unit, kernel, suspension);
-    for (const ptx::Statement* const wait : waits)
-      out.waits.push_back({unit.place(wait->head), kernel.name, splitter.bytes_per_thread()});
-    edits.replace(kernel.tokens, splitter.text());
-  }
-  if (!out.problem.empty()) return out;
-  const auto last = static_cast<uint32_t>(unit.tokens.size()) - 1;
-  uint32_t first = 0;
-  for (const ptx::Item& item : unit.items)
-    if (item.kind == ptx::ItemKind::AddressSize) first = item.tokens.last;
-  remove_waiting_functions(unit, out.waiting_functions, edits);
-  edits.insert_before(first, declarations(unit, {}));
-  out.text = unit.source.substr(0, unit.tokens[0].begin) + edits.apply({0, last}) + "\n";
-  return out;
+SplitKernel split_kernel(const Module& unit, const Function& kernel, const Suspension& suspension) {
+  const Splitter splitter(unit, kernel, suspension);
+  return {splitter.text(), splitter.bytes_per_thread()};
 }
+
+std::string split_declarations(const Module& unit) { return declarations_text(unit); }
 
 }  // namespace klap::transform

@@ -12,31 +12,24 @@
 // Where nothing has been launched since the last wait, the block goes on without stopping.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
-#include <vector>
 
+#include "analysis/suspension/suspension.h"
 #include "ptx/tree.h"
 
 namespace klap::transform {
 
-// A wait that a kernel is split at.
-struct SplitWait {
-  std::string place;  // "line 41:2"
-  std::string kernel;
+struct SplitKernel {
+  std::string text;  // the kernel, and the one that goes on where its threads stand
   uint64_t bytes_per_thread = 0;
 };
 
-struct SplitUnit {
-  std::string text;
-  std::vector<SplitWait> waits;
-  // Functions that wait and that no kernel of the unit needs any more. No other unit may call them.
-  std::vector<std::string> waiting_functions;
-  std::string problem;  // why a kernel cannot be split, with its name and a place; then there is no text
-};
+// For a kernel without a problem.
+SplitKernel split_kernel(const ptx::Module& unit, const ptx::Function& kernel,
+                         const analysis::Suspension& suspension);
 
-// The unit with its kernels split at all waits that matter, in the terms of the older device runtime. Nothing
-// if there are none.
-std::optional<SplitUnit> split_at_waits(const ptx::Module& unit);
+// What a unit with such kernels declares in front of them, in the terms of the older device runtime.
+std::string split_declarations(const ptx::Module& unit);
 
 }  // namespace klap::transform

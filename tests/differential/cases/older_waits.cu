@@ -124,6 +124,7 @@ extern "C" __global__ void wait_dynamic(int* cells) {
   extern __shared__ int dynamic[];
   const int first = blockIdx.x * blockDim.x;
   dynamic[threadIdx.x] = cells[first + threadIdx.x];
+  __syncthreads();
   if (threadIdx.x == 0) {
     change_all<<<1, kBlockThreads>>>(cells + first);
     cudaDeviceSynchronize();
@@ -216,7 +217,8 @@ KLAP_CASE(waits_with_a_local_array, "an array in local memory is not what it was
     expected.push_back(sum);
   }
   const auto cells = c.buffer("cells", before, expected);
-  c.launch("wait_array", {kGrid, 1, 1}, {kBlockThreads, 1, 1}, c.address(cells), c.address(c.input("places", places)));
+  c.launch("wait_array", {kGrid, 1, 1}, {kBlockThreads, 1, 1}, c.address(cells),
+           c.address(c.input("places", places)));
   waits(c, "wait_array");
 }
 
@@ -265,7 +267,8 @@ KLAP_CASE(waits_with_dynamic_shared_memory, "an array whose size the launch deci
 
 KLAP_CASE(waits_for_nothing, "a block that has launched nothing does not go on") {
   std::vector<int> expected = initial_cells();
-  for (int t = 0; t < kCells; ++t) expected[t] = (t / kBlockThreads == 1 ? changed(expected[t]) : expected[t]) + 2;
+  for (int t = 0; t < kCells; ++t)
+    expected[t] = (t / kBlockThreads == 1 ? changed(expected[t]) : expected[t]) + 2;
   const auto cells = c.buffer("cells", initial_cells(), expected);
   c.launch("wait_for_nothing", {kGrid, 1, 1}, {kBlockThreads, 1, 1}, c.address(cells));
   waits(c, "wait_for_nothing");

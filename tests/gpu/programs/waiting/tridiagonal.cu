@@ -1,0 +1,119 @@
+// Tridiagonal systems of equations modulo a prime, solved by cyclic reduction. Each block drives one system:
+// it launches a grid for each level and waits for it. Between the two phases it solves the equation in the
+// middle, and at the end it adds up the solution.
+#include "sizes.h"
+
+namespace {
+
+using Number = unsigned long long;
+constexpr Number prime = 2147483647;
+
+// One row of a system: before * x[i - 1] + middle * x[i] + after * x[i + 1] = right.
+struct Row {
+  Number before, middle, after, right;
+};
+
+__host__ __device__ Number times(Number a, Number b) { return a * b % prime; }
+__host__ __device__ Number minus(Number a, Number b) { return (a + prime - b) % prime; }
+
+// a / b, by Fermat's little theorem.
+__host__ __device__ Number divide(Number a, Number b) {
+  for (Number exponent = prime - 2; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) a = times(a, b);
+    b = times(b, b);
+  }
+  return a;
+}
+
+// Takes the unknowns at distance `step` out of every row in the middle between two of them.
+__global__ void reduce(Row* rows, int n, int step) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x + 1) * 2 * step - 1;
+  if (i + step >= n) return;
+  const Row low = rows[i - step], row = rows[i], high = rows[i + step];
+  const Number left = times(row.before, high.middle), right = times(row.after, low.middle);
+  const Number both = times(low.middle, high.middle);
+  rows[i].before = minus(0, times(left, low.before));
+  rows[i].after = minus(0, times(right, high.after));
+  rows[i].middle = minus(minus(times(row.middle, both), times(left, low.after)), times(right, high.before));
+  rows[i].right = minus(minus(times(row.right, both), times(left, low.right)), times(right, high.right));
+}
+
+// Computes every unknown in the middle between two known ones.
+__global__ void substitute(const Row* rows, Number* x, int n, int step) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * 2 * step + step - 1;
+  if (i >= n) return;
+  Number value = rows[i].right;
+  if (i - step >= 0) value = minus(value, times(rows[i].before, x[i - step]));
+  if (i + step < n) value = minus(value, times(rows[i].after, x[i + step]));
+  x[i] = divide(value, rows[i].middle);
+}
+
+// n is a power of two less one.
+__global__ void solve(Row* all_rows, Number* all_x, Number* sums, int n) {
+  Row* rows = all_rows + static_cast<size_t>(blockIdx.x) * n;
+  Number* x = all_x + static_cast<size_t>(blockIdx.x) * n;
+  int step = 1;
+  for (; 2 * step <= n; step *= 2) {
+    reduce<<<n / (32 * step) + 1, 16>>>(rows, n, step);
+    cudaDeviceSynchronize();
+  }
+  x[step - 1] = divide(rows[step - 1].right, rows[step - 1].middle);
+  for (step /= 2; step > 0; step /= 2) {
+    substitute<<<n / (32 * step) + 1, 16>>>(rows, x, n, step);
+    cudaDeviceSynchronize();
+  }
+  Number sum = 0;
+  for (int i = 0; i < n; ++i) sum = (sum + x[i]) % prime;
+  sums[blockIdx.x] = sum;
+}
+
+// Elimination from the first row to the last.
+std::vector<Number> on_cpu(std::vector<Row> rows) {
+  const int n = static_cast<int>(rows.size());
+  for (int i = 1; i < n; ++i) {
+    const Number factor = divide(rows[i].before, rows[i - 1].middle);
+    rows[i].middle = minus(rows[i].middle, times(factor, rows[i - 1].after));
+    rows[i].right = minus(rows[i].right, times(factor, rows[i - 1].right));
+  }
+  std::vector<Number> x(n);
+  for (int i = n - 1; i >= 0; --i) {
+    const Number rest = i + 1 < n ? times(rows[i].after, x[i + 1]) : 0;
+    x[i] = divide(minus(rows[i].right, rest), rows[i].middle);
+  }
+  return x;
+}
+
+std::vector<Row> random_rows(int n, int seed) {
+  Number state = 12345 + seed;
+  const auto next = [&state] { return state = times(state, 48271); };
+  std::vector<Row> rows(n);
+  for (Row& row : rows) row = {next(), next(), next(), next()};
+  rows.front().before = rows.back().after = 0;
+  return rows;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return waiting::at_sizes("tridiagonal", argc, argv, [](gpu::Report& report, int size) {
+    const int n = (8 << (2 * size)) - 1, systems = 3 + 2 * size;
+    std::vector<Row> all_rows;
+    std::vector<Number> want, want_sums;
+    for (int s = 0; s < systems; ++s) {
+      const std::vector<Row> rows = random_rows(n, s);
+      all_rows.insert(all_rows.end(), rows.begin(), rows.end());
+      Number sum = 0;
+      for (const Number x : on_cpu(rows)) {
+        want.push_back(x);
+        sum = (sum + x) % prime;
+      }
+      want_sums.push_back(sum);
+    }
+    gpu::Buffer<Row> rows(all_rows);
+    gpu::Buffer<Number> x(want.size()), sums(systems);
+    solve<<<systems, 1>>>(rows.data(), x.data(), sums.data(), n);
+    gpu::wait("solve");
+    report.expect_equal("an unknown", x.to_host(), want);
+    report.expect_equal("a sum of unknowns", sums.to_host(), want_sums);
+  });
+}

@@ -1,0 +1,173 @@
+// Kernels that are split where they wait: what is kept, what is computed again, and which kernels are
+// refused. Whether split kernels do what they should is for the differential cases (older_waits.cu).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "assembling.h"
+#include "ptx/tree.h"
+#include "transform/runtime_calls/newer_runtime.h"
+#include "transform/suspension/split_unit.h"
+
+namespace klap::transform {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kLaunch =
+    "{ .param .b64 a; .param .align 4 .b8 b[12]; .param .align 4 .b8 c[12]; .param .b32 d; .param .b64 r;\n"
+    "st.param.b64 [a], %rd9; st.param.b32 [b], 1; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;\n"
+    "st.param.b32 [c], 1; st.param.b32 [c+4], 1; st.param.b32 [c+8], 1; st.param.b32 [d], 0;\n"
+    "call.uni (r), cudaGetParameterBufferV2, (a, b, c, d); ld.param.b64 %rd8, [r]; }\n"
+    "{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %rd8; st.param.b64 [b], 0;\n"
+    "call.uni (r), cudaLaunchDeviceV2, (a, b); ld.param.b32 %r9, [r]; }\n";
+const std::string kWait =
+    "{ .param .b32 w; call.uni (w), cudaDeviceSynchronize, (); ld.param.b32 %r8, [w]; }\n";
+const std::string kUse = "st.global.u32 [%rd1], %r1;\n";
+
+// A unit with a kernel that has this body, behind `outside`.
+std::string unit(const std::string& body, const std::string& outside = "") {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n"
+         ".extern .func (.param .b32 r) cudaDeviceSynchronize\n()\n;\n"
+         ".extern .func (.param .b64 r) cudaGetParameterBufferV2\n(.param .b64 a, .param .align 4 .b8 b[12], "
+         ".param .align 4 .b8 c[12], .param .b32 d)\n;\n"
+         ".extern .func (.param .b32 r) cudaLaunchDeviceV2\n(.param .b64 a, .param .b64 b)\n;\n" +
+         outside +
+         ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<10>;\n.reg .b64 %rd<10>;\n.reg .pred %p<4>;\n"
+         "mov.u64 %rd9, k;\n" +
+         body + "ret;\n}\n";
+}
+
+SplitUnit split(const std::string& body, const std::string& outside = "") {
+  auto made = split_at_waits(ptx::parse(unit(body, outside), "unit"));
+  EXPECT_TRUE(made.has_value());
+  return made ? std::move(*made) : SplitUnit{};
+}
+
+// Why the kernel cannot be split.
+std::string problem(const std::string& body, const std::string& outside = "") {
+  return split(body, outside).problem;
+}
+
+// The text in version 2, which ptxas must take.
+std::string assembled_text(const std::string& body, const std::string& outside = "") {
+  const SplitUnit made = split(body, outside);
+  EXPECT_EQ("", made.problem);
+  const auto text = in_newer_runtime(ptx::parse(made.text, "unit"));
+  EXPECT_TRUE(text.has_value());
+  if (!text) return "";
+  expect_assembles(*text);
+  return *text;
+}
+
+TEST(SplitAtWaits, IsForWaitsThatMatter) {
+  EXPECT_FALSE(split_at_waits(ptx::parse(unit(kLaunch + kWait), "unit")).has_value());
+  EXPECT_TRUE(split_at_waits(ptx::parse(unit(kLaunch + kWait + kUse), "unit")).has_value());
+}
+
+TEST(SplitAtWaits, KeepsWhatLivesOn) {
+  const std::string loads = "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n";
+  const SplitUnit made = split(loads + kLaunch + kWait + kUse);
+  ASSERT_EQ("", made.problem);
+  ASSERT_EQ(1u, made.waits.size());
+  EXPECT_EQ("k", made.waits[0].kernel);
+  EXPECT_EQ(8u, made.waits[0].bytes_per_thread) << "the loaded value; the parameter is read again";
+  EXPECT_THAT(assembled_text(loads + kLaunch + kWait + kUse), HasSubstr("k$klap_resumed"));
+}
+
+TEST(SplitAtWaits, KeepsRegistersOfAllKinds) {
+  const std::string body =
+      ".reg .b16 %rs<2>;\n.reg .f32 %f<2>;\n.reg .f64 %fd<2>;\nld.param.u64 %rd1, [p];\n"
+      "ld.global.u16 %rs1, [%rd1];\nld.global.f32 %f1, [%rd1+4];\nld.global.f64 %fd1, [%rd1+8];\n"
+      "ld.global.u32 %r1, [%rd1+16];\nld.global.u64 %rd2, [%rd1+24];\nsetp.ne.u32 %p1, %r1, 0;\n";
+  const std::string uses =
+      "st.global.u16 [%rd1], %rs1;\nst.global.f32 [%rd1+4], %f1;\nst.global.f64 [%rd1+8], %fd1;\n"
+      "@%p1 st.global.u32 [%rd1+16], %r1;\nst.global.u64 [%rd1+24], %rd2;\n";
+  EXPECT_EQ(48u, split(body + kLaunch + kWait + uses).waits.at(0).bytes_per_thread);
+  assembled_text(body + kLaunch + kWait + uses);
+}
+
+TEST(SplitAtWaits, KeepsVariables) {
+  const std::string body =
+      ".local .align 8 .b8 own[24];\n.shared .align 4 .b8 shared[10];\nld.param.u64 %rd1, [p];\n"
+      "ld.global.u32 %r1, [%rd1];\nmov.u64 %rd2, own;\ncvt.u64.u32 %rd3, %r1;\nadd.s64 %rd4, %rd2, %rd3;\n"
+      "st.local.u32 [%rd4], %r1;\nst.shared.u32 [shared], %r1;\n";
+  const std::string uses =
+      "ld.local.u32 %r2, [%rd4];\nld.shared.u32 %r3, [shared];\nst.global.u32 [%rd1], %r2;\n";
+  EXPECT_EQ(32u, split(body + kLaunch + kWait + uses).waits.at(0).bytes_per_thread)
+      << "the array and the distance of the address from its begin";
+  assembled_text(body + kLaunch + kWait + uses);
+}
+
+TEST(SplitAtWaits, MakesBarriersPlacesToStop) {
+  const std::string body =
+      "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra $other;\n" +
+      kLaunch + kWait + "$other:\nbar.sync 0;\nbar.red.popc.u32 %r2, 0, %p1;\n" +
+      "bar.red.and.pred %p2, 0, !%p1;\nbarrier.sync 0;\n@%p2 st.global.u32 [%rd1], %r2;\n";
+  const std::string text = assembled_text(body);
+  EXPECT_THAT(text, Not(HasSubstr("bar.red")));
+  EXPECT_THAT(text, HasSubstr("$klap_w_at_4"));
+}
+
+TEST(SplitAtWaits, InlinesFunctionsThatWait) {
+  const std::string function =
+      ".func waits(.param .b64 q)\n{\n.reg .b32 %r<10>;\n.reg .b64 %rd<10>;\nld.param.b64 %rd1, "
+      "[q];\nmov.u64 %rd9, 0;\n" +
+      kLaunch + kWait + "ld.global.u32 %r1, [%rd1];\n" + kUse + "ret;\n}\n";
+  const std::string call = "{ .param .b64 q; st.param.b64 [q], %rd1; call.uni waits, (q); }\n";
+  EXPECT_THAT(assembled_text("ld.param.u64 %rd1, [p];\n" + call + call + kUse, function),
+              Not(HasSubstr("call.uni waits")));
+}
+
+TEST(SplitAtWaits, RefusesThreadsThatMeetOtherwise) {
+  EXPECT_THAT(problem(kLaunch + kWait + "shfl.sync.idx.b32 %r1, %r2, 0, 31, -1;\n" + kUse),
+              HasSubstr("k: 'shfl.sync.idx.b32' of several threads (line "));
+  EXPECT_THAT(problem(kLaunch + kWait + "bar.warp.sync -1;\n"),
+              HasSubstr("'bar.warp.sync' of several threads"));
+  EXPECT_THAT(problem(kLaunch + kWait + "bar.sync 1;\n"), HasSubstr("a barrier of some threads"));
+  EXPECT_THAT(problem(kLaunch + kWait + "bar.sync 0, 64;\n"), HasSubstr("a barrier of some threads"));
+  EXPECT_THAT(problem(kLaunch + kWait + "bar.arrive 0, 64;\n"), HasSubstr("of several threads"));
+  EXPECT_THAT(problem(kLaunch + kWait + "@%p1 bar.sync 0;\n"), HasSubstr("a place to stop is predicated"));
+  EXPECT_THAT(problem(kLaunch + kWait + "cp.async.wait_all;\n"), HasSubstr("'cp.async.wait_all'"));
+}
+
+TEST(SplitAtWaits, RefusesWhatCannotGoOn) {
+  EXPECT_THAT(problem(kLaunch + kWait + "call.uni unknown, ();\n", ".extern .func unknown\n()\n;\n"),
+              HasSubstr("a call of unknown"));
+  EXPECT_THAT(problem(kLaunch + kWait + "brx.idx %r1, $targets;\n$targets: .branchtargets $a;\n$a:\n" + kUse),
+              HasSubstr("'brx.idx' of several threads"));
+  EXPECT_THAT(problem("{\n" + kLaunch + kWait + "}\n" + kUse), HasSubstr("a wait in a nested scope"));
+  EXPECT_THAT(problem("{\n.shared .b32 hidden;\nst.shared.u32 [hidden], 1;\n}\n" + kLaunch + kWait + kUse),
+              HasSubstr("a variable is declared in a nested scope"));
+}
+
+TEST(SplitAtWaits, RefusesStreamsThatLiveOn) {
+  const std::string declared = ".extern .func (.param .b32 r) cudaStreamDestroy\n(.param .b64 a)\n;\n";
+  const std::string destroy =
+      "{ .param .b64 a; .param .b32 r; st.param.b64 [a], %rd2; call.uni (r), cudaStreamDestroy, (a); }\n";
+  EXPECT_THAT(problem(kLaunch + kWait + destroy + kUse, declared),
+              HasSubstr("a stream or an event is used behind a place to stop"));
+  EXPECT_EQ("", problem(kLaunch + destroy + kWait + kUse, declared));
+}
+
+TEST(SplitAtWaits, RefusesAddressesThatNobodyCorrects) {
+  const std::string own = ".local .align 8 .b8 own[8];\n.local .align 8 .b8 other[8];\nmov.u64 %rd2, own;\n";
+  EXPECT_THAT(problem(own + "st.global.u64 [%rd1], %rd2;\n" + kLaunch + kWait + kUse),
+              HasSubstr("an address of a local or shared variable is stored in memory"));
+  EXPECT_THAT(problem(own + "xor.b64 %rd3, %rd2, 5;\n" + kLaunch + kWait + kUse),
+              HasSubstr("an address of a local or shared variable is computed with"));
+  EXPECT_THAT(
+      problem(own + "mov.u64 %rd3, other;\nsetp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd4, %rd2, %rd3, %p1;\n" +
+              kLaunch + kWait + "st.local.u32 [%rd4], 1;\n"),
+      HasSubstr("%rd4 may be an address of several variables"));
+  const std::string takes =
+      ".func takes(.param .b64 q)\n{\n.reg .b64 %rd<2>;\nld.param.b64 %rd1, [q];\nst.u64 [%rd1], "
+      "%rd1;\nret;\n}\n";
+  EXPECT_THAT(problem(own + "{ .param .b64 q; st.param.b64 [q], %rd2; call.uni takes, (q); }\n" + kLaunch +
+                          kWait + kUse,
+                      takes),
+              HasSubstr("an address of a local or shared variable is passed to a function"));
+}
+
+}  // namespace
+}  // namespace klap::transform
