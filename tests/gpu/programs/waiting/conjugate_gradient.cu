@@ -87,9 +87,10 @@ int main(int argc, char** argv) {
     const int n = 3 + 10 * size;
     std::vector<Number> matrix(n * n), right(n);
     Number state = 12345;
+    const auto next = [&state] { return (state = state * 6364136223846793005 + 1442695040888963407) >> 34; };
     for (int row = 0; row < n; ++row) {
-      right[row] = state = times(state, 48271);
-      for (int i = 0; i <= row; ++i) matrix[row * n + i] = matrix[i * n + row] = state = times(state, 48271);
+      right[row] = next();
+      for (int i = 0; i <= row; ++i) matrix[row * n + i] = matrix[i * n + row] = next();
     }
     gpu::Buffer<Number> device_matrix(matrix), x(n), residual(right), direction(right), product(n);
     gpu::Buffer<Number> sums(2 * (n + 1));

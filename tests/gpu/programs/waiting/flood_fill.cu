@@ -71,7 +71,7 @@ std::vector<int> random_pictures(int count, int side) {
 
 int main(int argc, char** argv) {
   return waiting::at_sizes("flood_fill", argc, argv, [](gpu::Report& report, int size) {
-    const int count = 3 + 4 * size, side = 6 << size;
+    const int count = 3 + 3 * size, side = 6 + 5 * size;
     std::vector<int> want = random_pictures(count, side), want_filled;
     gpu::Buffer<int> pictures(want), changes(count), filled(count);
     flood<<<(count + 3) / 4, 4>>>(pictures.data(), count, side, changes.data(), filled.data());

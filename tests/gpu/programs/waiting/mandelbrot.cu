@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int smallest = 8;
+constexpr int smallest = 4;
 
 // Counts the steps until a point leaves the circle of radius 2, with 12 binary places.
 __host__ __device__ int steps_at(int pixel, int side) {

@@ -25,7 +25,8 @@ __global__ void max_flow(int* residual, int* level, int* parent, int n, int* flo
   const int sink = n - 1;
   int total = 0;
   while (true) {
-    for (int v = 0; v < n; ++v) level[v] = v == 0 ? 0 : -1;
+    level[0] = 0;
+    for (int v = sink; v > 0; --v) level[v] = -1;
     for (int depth = 0; depth < sink && level[sink] < 0; ++depth) {
       spread<<<(n + 7) / 8, 8>>>(residual, level, parent, n, depth);
       cudaDeviceSynchronize();

@@ -1,17 +1,15 @@
 // Multiplies square matrices by Strassen's method. All threads of a block add quadrants, and seven of them
 // launch a product of half the size each and wait for it. After a barrier, all threads put the result
-// together from the products. All that lies between is in one pool, of which each grid has a part.
+// together from the products. Sums and products lie in one pool of memory; each grid uses its own part.
 #include <random>
 
 #include "sizes.h"
 
 namespace {
 
-constexpr int kBlockSize = 64, kProducts = 7;
-constexpr int kLeaf = 8;  // matrices of this size are multiplied directly
+constexpr int kBlockSize = 64, kProducts = 7, kLeaf = 8;  // leaves are multiplied directly
 
-// How often each quadrant is in the operands of each product, and each product in the quadrants of the
-// result.
+// Factors of the quadrants in each product's operands, and of the products in each quadrant of the result.
 __constant__ int of_left[kProducts][4] = {{1, 0, 0, 1}, {0, 0, 1, 1},  {1, 0, 0, 0}, {0, 0, 0, 1},
                                           {1, 1, 0, 0}, {-1, 0, 1, 0}, {0, 1, 0, -1}};
 __constant__ int of_right[kProducts][4] = {{1, 0, 0, 1}, {1, 0, 0, 0}, {0, 1, 0, -1}, {-1, 0, 1, 0},
@@ -82,20 +80,31 @@ __global__ void multiply(unsigned* result, const unsigned* left, const unsigned*
   add_products(result, products, n);
 }
 
+std::vector<unsigned> random_matrix(int n, int seed) {
+  std::mt19937 random(seed);
+  std::vector<unsigned> matrix(n * n);
+  for (unsigned& value : matrix) value = static_cast<unsigned>(random());
+  return matrix;
+}
+
+std::vector<unsigned> on_cpu(const std::vector<unsigned>& left, const std::vector<unsigned>& right, int n) {
+  std::vector<unsigned> result(left.size());
+  for (int i = 0; i < n * n * n; ++i) {
+    const int row = i / n / n, column = i / n % n, at = i % n;
+    result[row * n + column] += left[row * n + at] * right[at * n + column];
+  }
+  return result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return waiting::at_sizes("strassen", argc, argv, [](gpu::Report& report, int size) {
     const int n = 16 << size;
-    std::mt19937 random(n);
-    std::vector<unsigned> left(n * n), right(n * n), want(n * n);
-    for (unsigned& value : left) value = static_cast<unsigned>(random());
-    for (unsigned& value : right) value = static_cast<unsigned>(random());
-    for (int i = 0; i < n * n * n; ++i)
-      want[i / n] += left[i / n / n * n + i % n] * right[i % n * n + i / n % n];
-    const gpu::Buffer<unsigned> a(left), b(right), result(want.size()), pool(pool_size(n));
+    const std::vector<unsigned> left = random_matrix(n, 1), right = random_matrix(n, 2);
+    const gpu::Buffer<unsigned> a(left), b(right), result(left.size()), pool(pool_size(n));
     multiply<<<1, kBlockSize>>>(result.data(), a.data(), b.data(), n, pool.data());
     gpu::wait("multiply");
-    report.expect_equal("a value of the product", result.to_host(), want);
+    report.expect_equal("a value of the product", result.to_host(), on_cpu(left, right, n));
   });
 }
