@@ -1,8 +1,6 @@
 // The method of conjugate gradients for a symmetric system modulo a prime, where n steps give the exact
 // solution. One thread drives it: it launches grids for the products, waits for them, and divides their
 // results.
-#include <utility>
-
 #include "sizes.h"
 
 namespace {

@@ -30,8 +30,8 @@ __global__ void reduce(Row* rows, int n, int step) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x + 1) * 2 * step - 1;
   if (i + step >= n) return;
   const Row low = rows[i - step], row = rows[i], high = rows[i + step];
-  const Number left = times(row.before, high.middle), right = times(row.after, low.middle);
-  const Number both = times(low.middle, high.middle);
+  const Number left = times(row.before, high.middle), right = times(row.after, low.middle),
+               both = times(low.middle, high.middle);
   rows[i].before = minus(0, times(left, low.before));
   rows[i].after = minus(0, times(right, high.after));
   rows[i].middle = minus(minus(times(row.middle, both), times(left, low.after)), times(right, high.before));
@@ -74,8 +74,8 @@ std::vector<Number> on_cpu(std::vector<Row> rows) {
   }
   std::vector<Number> x(n);
   for (int i = n - 1; i >= 0; --i) {
-    const Number rest = i + 1 < n ? times(rows[i].after, x[i + 1]) : 0;
-    x[i] = divide(minus(rows[i].right, rest), rows[i].middle);
+    if (i + 1 < n) rows[i].right = minus(rows[i].right, times(rows[i].after, x[i + 1]));
+    x[i] = divide(rows[i].right, rows[i].middle);
   }
   return x;
 }
@@ -99,8 +99,7 @@ int main(int argc, char** argv) {
     for (int s = 0; s < systems; ++s) {
       const std::vector<Row> rows = random_rows(n, s);
       all_rows.insert(all_rows.end(), rows.begin(), rows.end());
-      const std::vector<Number> x = on_cpu(rows);
-      want.insert(want.end(), x.begin(), x.end());
+      for (const Number x : on_cpu(rows)) want.push_back(x);
     }
     gpu::Buffer<Row> rows(all_rows);
     gpu::Buffer<Number> x(want.size());

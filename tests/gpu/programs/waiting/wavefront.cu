@@ -1,7 +1,6 @@
 // The edit distance of two strings by dynamic programming. One thread launches a grid for each diagonal of
 // tiles and waits for it. It then takes the least value among the corners of these tiles.
 #include <algorithm>
-#include <string>
 
 #include "sizes.h"
 
