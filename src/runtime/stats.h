@@ -18,8 +18,8 @@
 
 namespace klap::runtime {
 
-// A module, or all loads of modules that only their times tell apart: a program that loads and unloads without
-// end must not fill memory with records.
+// A module, or all loads of modules that only their times tell apart: a program that loads and unloads
+// without end must not fill memory with records.
 struct ModuleRecord {
   std::string how;        // "rewritten", "nothing to rewrite", "failed: REASON", "disabled"
   std::string load_path;  // driver function it came through, for example cuLibraryLoadData

@@ -92,7 +92,7 @@ class SoakTest(WithCommand):
         native, preloaded = samples(50), samples(100)
         code, out, found = self.run_section(f"{native}\necho PASS soak", f"{preloaded}\necho PASS soak")
         self.assertEqual(code, 0, out)
-        self.assertEqual([part["growth"]["process"] for part in found["parts"]], [50, 100, 100, 100])
+        self.assertEqual([part["growth"]["process"] for part in found["parts"]], [50, 50, 100, 100, 100])
         self.assertRegex(out, r"native +1800 +196 +50 +7812 +0")
 
     def test_memory_that_grows_is_found(self):

@@ -141,6 +141,18 @@ TEST(SplitAtWaits, RefusesWhatCannotGoOn) {
               HasSubstr("a variable is declared in a nested scope"));
 }
 
+TEST(SplitAtWaits, RefusesOtherForms) {
+  EXPECT_THAT(problem(kLaunch + kWait + "$proto: .callprototype _ ();\ncall %rd2, (), $proto;\n"),
+              HasSubstr("a call through a register"));
+  EXPECT_THAT(problem(kLaunch + kWait + "{\nst.global.u32 [%rd1], %r1;\nbar.sync 0;\n}\n"),
+              HasSubstr("code in front of a barrier in its scope"));
+  EXPECT_THAT(problem(".shared .v2 .b32 pair;\nst.shared.u32 [pair], 1;\n" + kLaunch + kWait + kUse),
+              HasSubstr("a variable is declared in another form"));
+  EXPECT_THAT(problem(".reg .v2 .b32 %v;\nmov.b32 %v.x, %r1;\nmov.b32 %v.y, %r2;\n" + kLaunch + kWait +
+                      "st.global.v2.b32 [%rd1], %v;\n"),
+              HasSubstr("%v of another form is needed later"));
+}
+
 TEST(SplitAtWaits, RefusesStreamsThatLiveOn) {
   const std::string declared = ".extern .func (.param .b32 r) cudaStreamDestroy\n(.param .b64 a)\n;\n";
   const std::string destroy =

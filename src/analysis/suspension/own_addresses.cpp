@@ -70,7 +70,7 @@ OwnAddresses::Value OwnAddresses::joined(const Value& a, const Value& b) {
   return {true, true, a.is_address ? a.address : b.address};
 }
 
-// What an operand is: a register's value, a variable's address, or the sum of one and a number.
+// An operand is a register's value, a variable's address, or the sum of one and a number.
 OwnAddresses::Value OwnAddresses::value_of(uint32_t instruction, TokenRange operand) const {
   const ptx::Module& m = kernel_.module;
   Value value;
