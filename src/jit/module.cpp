@@ -155,6 +155,7 @@ RewrittenModule rewrite_in_newer_version(const Program& program, const Request& 
   if (newer.program) {
     for (const Request& each : requests_for_all_launches(request)) {
       rewritten = run_passes(*newer.program, each);
+      for (Variant& variant : rewritten.variants) variant.stops = !newer.waits.empty();
       if (all_run_in_newer_version(rewritten.remarks, newer)) return rewritten;
     }
   }

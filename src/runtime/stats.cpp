@@ -55,7 +55,7 @@ Json module_json(const ModuleRecord& module) {
                       {"is_tuned", module.is_tuned}};
 }
 
-// The same for loads that only their times tell apart.
+// It is equal for loads that only their times tell apart.
 std::array<uint64_t, 2> identity_of(ModuleRecord module) {
   module.timings = {};
   module.load_ms = module.driver_ms = 0;

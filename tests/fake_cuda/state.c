@@ -196,12 +196,19 @@ EXPORT CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
   return CUDA_SUCCESS;
 }
 
-/* Device-side launches that may wait, as CUDA has it by default. */
+/* Device-side launches that may wait, and the device's heap, as CUDA has them by default. */
 EXPORT CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
   FAIL_IF_SCRIPTED("cuCtxGetLimit");
   if (!fake_current()) return CUDA_ERROR_INVALID_CONTEXT;
-  if (limit != CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  *value = 2048;
+  if (limit != CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT && limit != CU_LIMIT_MALLOC_HEAP_SIZE)
+    return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  *value = limit == CU_LIMIT_MALLOC_HEAP_SIZE ? 8 << 20 : 2048;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  FAIL_IF_SCRIPTED("cuCtxSetLimit");
+  fake_log("cuCtxSetLimit limit=%d value=%zu", (int)limit, value);
   return CUDA_SUCCESS;
 }
 

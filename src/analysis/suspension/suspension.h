@@ -48,8 +48,8 @@ struct SavedRegister {
 struct SuspensionPoint {
   SuspendsAt at = SuspendsAt::Wait;
   const ptx::Statement* instruction = nullptr;  // the call or the barrier
-  // The same, or the block around it that is in the scope of the kernel's body. The thread goes on in front
-  // of it.
+  // That instruction, or the block around it that is in the scope of the kernel's body. The thread goes on in
+  // front of it.
   const ptx::Statement* statement = nullptr;
   std::vector<SavedRegister> registers;  // live before it, but for those that are computed again
 };

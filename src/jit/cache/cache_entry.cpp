@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 18;
+constexpr uint32_t kFormat = 19;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -200,7 +200,7 @@ void fields(Archive& archive, V& variant) {
          queues, pool_bytes, buffer, shared_limits, block, grid, several_blocks, block_limits, apart,
          not_negative, param_offsets, param_sizes, may_refuse, kept_records, fixed_launches,
          words_without_effect, unread, in_slices, consumers_await, in_blocks, fused_threads, where_few,
-         more_threads, more_blocks, parent_waits, promoted, pool, concurrency] = variant;
+         more_threads, more_blocks, parent_waits, stops, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
@@ -210,7 +210,7 @@ void fields(Archive& archive, V& variant) {
       archive(unread);
   archive(buffer), archive(shared_limits), archive(in_slices), archive(consumers_await), archive(in_blocks),
       archive(fused_threads), archive(where_few), archive(more_threads), archive(more_blocks),
-      archive(parent_waits);
+      archive(parent_waits), archive(stops);
   archive(promoted);
   archive(pool), archive(concurrency);
 }

@@ -189,6 +189,8 @@ struct Variant {
   // The parent may wait for other blocks of its grid: as many of the variant's must be resident at a time as
   // of its own.
   bool parent_waits = false;
+  // Blocks of its kernels may stop at waits for their children, and take memory from the device's heap then.
+  bool stops = false;
   // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
   std::optional<PromotedChain> promoted{};
   [[nodiscard]] bool is_fused() const { return fused_threads != 0; }

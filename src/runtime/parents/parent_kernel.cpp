@@ -266,6 +266,26 @@ bool ParentKernel::load_kernels(uint64_t context_id) {
   return true;
 }
 
+// Blocks that stop leave what they need in the device's heap, which is small by default. A size that the
+// program has chosen stays.
+void ParentKernel::widen_heap() {
+  constexpr size_t kDefault = size_t{8} << 20, kMost = size_t{512} << 20, kShare = 16;
+  const Driver& cuda = *driver();
+  size_t now = 0, free = 0, total = 0;
+  if (cuda.ctx_set_limit == nullptr || cuda.ctx_get_limit(&now, CU_LIMIT_MALLOC_HEAP_SIZE) != CUDA_SUCCESS ||
+      cuda.mem_get_info(&free, &total) != CUDA_SUCCESS || now != kDefault)
+    return;
+  const size_t wanted = std::min(kMost, free / kShare);
+  if (wanted <= now) return;
+  const CUresult result = cuda.ctx_set_limit(CU_LIMIT_MALLOC_HEAP_SIZE, wanted);
+  if (result == CUDA_SUCCESS) {
+    info_once("heap", fmt::format("the device's heap has {} MB, for blocks that wait", wanted >> 20));
+  } else {
+    info_once("heap",
+              fmt::format("the device's heap keeps its 8 MB, for blocks that wait ({})", error_name(result)));
+  }
+}
+
 void ParentKernel::load_kernels_for_launch() {
   unsigned long long context_id = 0;
   if (!image_->uses_sized_memory || driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return;
@@ -273,6 +293,7 @@ void ParentKernel::load_kernels_for_launch() {
     const std::lock_guard lock(mutex_);
     if (!loaded_for_launch_in_.insert(context_id).second) return;
   }
+  if (variant_.stops) widen_heap();
   load_all_kernels();
 }
 

@@ -23,8 +23,8 @@ using analysis::SuspensionPoint;
 using ptx::Function;
 using ptx::Module;
 
-// What the threads of a block share: whether children may run, whether some thread stops, and how many have
-// ended.
+// The threads of a block share these words: whether children may run, whether some thread stops, and how many
+// have ended.
 constexpr char kPending[] = "[__klap_suspension]", kStops[] = "[__klap_suspension+4]",
                kEnded[] = "[__klap_suspension+8]";
 constexpr unsigned kWordsBytes = 12;
@@ -147,7 +147,7 @@ class Splitter {
     return text + go_to_point(suspension_, "restore");
   }
 
-  // What is the same as before the kernel stopped.
+  // Computes again what is as it was before the kernel stopped.
   std::string computed() const {
     ptx::Edits edits(m_);
     replace_places(edits);

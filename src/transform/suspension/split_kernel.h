@@ -29,7 +29,8 @@ struct SplitKernel {
 SplitKernel split_kernel(const ptx::Module& unit, const ptx::Function& kernel,
                          const analysis::Suspension& suspension);
 
-// What a unit with such kernels declares in front of them, in the terms of the older device runtime.
+// The declarations that a unit with such kernels has in front of them, in the terms of the older device
+// runtime.
 std::string split_declarations(const ptx::Module& unit);
 
 }  // namespace klap::transform

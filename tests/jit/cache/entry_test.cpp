@@ -55,6 +55,7 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
   EXPECT_TRUE(kept.module.variants.at(0).consumers_await);
   EXPECT_TRUE(kept.module.variants.at(0).parent_waits);
+  EXPECT_TRUE(kept.module.variants.at(0).stops);
   EXPECT_FALSE(kept.module.variants.at(2).consumers_await);
   EXPECT_EQ(kept.module.variants.at(0).buffer, Buffer::Malloc);
   ASSERT_EQ(kept.module.variants.at(0).shared_limits.size(), 1u);

@@ -53,6 +53,7 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   variant.in_slices = true;
   variant.consumers_await = true;
   variant.parent_waits = true;
+  variant.stops = true;
   variant.queues.push_back({.child = "child",
                             .consumer = "consumer",
                             .record_bytes = 4,

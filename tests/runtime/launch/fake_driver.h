@@ -87,6 +87,7 @@ class FakeDriverTest : public testing::Test {
     second.queues[0].consumer = "__klap_other_consumer";
     second.parent_param_bytes = 13;
     second.parent_waits = true;
+    second.stops = true;
     second.queues[0].record_bytes = 80;
     jit::Variant third = first;
     third.parent = "launching";

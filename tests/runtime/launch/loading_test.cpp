@@ -90,6 +90,22 @@ TEST_F(LoadingTest, KernelsThatUseTheHeapAreLoadedForTheirLaunch) {
   driver()->library_unload(library);
 }
 
+// Before anything is loaded that uses the heap, and once in a context.
+TEST_F(LoadingTest, BlocksThatStopHaveAWiderHeap) {
+  CUlibrary library = nullptr;
+  load_library({}, library, true);
+  other_ = use(other_);
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+  EXPECT_TRUE(calls("cuCtxSetLimit").empty()) << "these do not stop";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(other_)));
+  const auto set = calls("cuCtxSetLimit");
+  ASSERT_EQ(1u, set.size());
+  EXPECT_EQ(std::to_string(CU_LIMIT_MALLOC_HEAP_SIZE), set[0]["limit"]);
+  EXPECT_GT(std::stoull(set[0]["value"]), 8u << 20);
+  forget_library(library);
+  driver()->library_unload(library);
+}
+
 TEST_F(LoadingTest, OnceInEachContext) {
   make_kernels_ready();
   forget_calls();
