@@ -441,6 +441,7 @@ const std::set<std::string> kNoRejection = {
     "other stream",
     // Why nobody waits for threads that have left; and how barriers are told apart.
     "no thread waits for another", "every thread that exits has run all of them", "the warp",
+    "its threads end together",
     // Children that call such functions are left for that.
     "a called function may exit",
     // Of blocks that are not packed: warp_block_test.cpp.
