@@ -256,7 +256,7 @@ const std::vector<Form>& forms() {
       {"waits for children, of dynamic parallelism version 1",
        {"waits_of_each_thread", "waits_of_one_thread", "waits_of_some_threads", "waits_with_a_local_array",
         "waits_in_a_function", "waits_in_a_tree", "waits_of_a_merge_sort", "waits_with_dynamic_shared_memory",
-        "waits_for_nothing"}},
+        "waits_with_memory_of_its_own", "waits_for_copies", "waits_for_nothing"}},
       {"fire-and-forget stream", {"fire_and_forget"}},
       {"per-thread stream", {"per_thread"}},
       {"a stream that the thread creates",

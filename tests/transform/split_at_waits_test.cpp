@@ -109,6 +109,36 @@ TEST(SplitAtWaits, MakesBarriersPlacesToStop) {
   EXPECT_THAT(text, HasSubstr("$klap_w_at_4"));
 }
 
+// Otherwise the thread looks whether anything has been launched.
+TEST(SplitAtWaits, StopsWithoutALookWhereEachWayHasLaunched) {
+  const std::string load = "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n";
+  const auto looks = [](const std::string& body) {
+    return split(body).text.find("ld.relaxed.cta.shared.u32 %klap_w_pending") != std::string::npos;
+  };
+  EXPECT_FALSE(looks(load + kLaunch + kWait + kUse));
+  EXPECT_FALSE(looks(load + "$again:\n" + kLaunch + kWait + "@%p1 bra $again;\n" + kUse));
+  EXPECT_TRUE(looks(load + "@%p1 bra $other;\n" + kLaunch + "$other:\n" + kWait + kUse));
+  EXPECT_TRUE(looks(load + kLaunch + "$again:\n" + kWait + "@%p1 bra $again;\n" + kUse)) << "the second time";
+  EXPECT_TRUE(looks(load + kLaunch + "bar.sync 0;\n" + kWait + kUse)) << "where it stopped at the barrier";
+}
+
+TEST(SplitAtWaits, CopiesAndFillsAreLaunches) {
+  const std::string declared =
+      ".extern .func (.param .b32 r) cudaMemsetAsync\n(.param .b64 a, .param .b32 b, .param .b64 c, .param "
+      ".b64 d)\n;\n";
+  const auto fill = [](const std::string& to, const std::string& stream) {
+    return "{ .param .b64 a; .param .b32 b; .param .b64 c; .param .b64 d; .param .b32 r; st.param.b64 [a], " +
+           to + "; st.param.b32 [b], 0; st.param.b64 [c], 8; st.param.b64 [d], " + stream +
+           "; call.uni (r), cudaMemsetAsync, (a, b, c, d); ld.param.b32 %r9, [r]; }\n";
+  };
+  EXPECT_EQ("", problem(kLaunch + kWait + fill("%rd1", "0") + kWait + kUse, declared));
+  EXPECT_THAT(problem(kLaunch + kWait + fill("%rd1", "%rd3") + kWait + kUse, declared),
+              HasSubstr("a stream or an event is used behind a place to stop"));
+  EXPECT_THAT(problem(".local .align 8 .b8 own[8];\nmov.u64 %rd2, own;\n" + fill("%rd2", "0") + kWait + kUse,
+                      declared),
+              HasSubstr("an address of a local or shared variable is passed to a function"));
+}
+
 TEST(SplitAtWaits, InlinesFunctionsThatWait) {
   const std::string function =
       ".func waits(.param .b64 q)\n{\n.reg .b32 %r<10>;\n.reg .b64 %rd<10>;\nld.param.b64 %rd1, "

@@ -28,7 +28,8 @@ bool is_memory_access(std::string_view opcode) {
 // Functions that keep no address that they are given beyond the call.
 bool forgets_arguments(std::string_view callee) {
   return callee == "vprintf" || callee == "free" || callee == "__assertfail" ||
-         (idioms().is_device_runtime(callee) && !idioms().is_kind(callee, "launch"));
+         (idioms().is_device_runtime(callee) && !idioms().is_kind(callee, "launch") &&
+          !idioms().is_kind(callee, "copy") && !idioms().is_kind(callee, "fill"));
 }
 
 // True for the store of an actual parameter of a call, which `check` looks at where the call is.

@@ -9,6 +9,7 @@
 
 #include "analysis/graph/liveness.h"
 #include "analysis/launches/calls.h"
+#include "analysis/launches/copy_calls.h"
 #include "analysis/launches/idioms.h"
 #include "analysis/legality/warp_block.h"
 #include "analysis/suspension/same_values.h"
@@ -68,6 +69,7 @@ class Finder {
     find_variables();
     for (const FlatInstruction& each : k_.flow.instructions()) look_at(*each.statement);
     check_streams();
+    if (out_.problem.empty()) find_certain_waits();
     if (out_.problem.empty()) find_registers();
     return std::move(out_);
   }
@@ -136,7 +138,7 @@ class Finder {
     if (s.predicated) return refuse("a place to stop is predicated", s.head);
     if (at == SuspendsAt::Wait && !is_call_alone(*outermost_.at(&s), s))
       return refuse("a wait in a nested scope", s.head);
-    out_.points.push_back({at, &s, outermost_.at(&s), {}});
+    out_.points.push_back({at, &s, outermost_.at(&s), false, {}});
   }
 
   void look_at_barrier(const Statement& s) {
@@ -174,6 +176,8 @@ class Finder {
     if (!call.direct) return refuse("a call through a register", s.head);
     if (waits_.contains(&s)) return add_point(SuspendsAt::Wait, s);
     const IdiomTable& table = idioms();
+    if (table.is_last_error(call.callee) || table.is_peek_last_error(call.callee))
+      out_.asks_for_errors = true;
     if (table.is_kind(call.callee, "wait") || table.by_launch(call.callee) != nullptr ||
         is_harmless(call.callee))
       return;
@@ -182,11 +186,22 @@ class Finder {
       out_.launching.push_back(outermost_.at(&s));
       return;
     }
+    if (table.is_kind(call.callee, "copy") || table.is_kind(call.callee, "fill"))
+      return look_at_copy(s, call.callee);
     if (is_about_streams(call.callee)) {
       of_streams_.push_back(&s);
       return;
     }
     if (!is_computation(call.callee)) refuse(fmt::format("a call of {}", call.callee), s.head);
+  }
+
+  // It is a launch of a kernel of CUDA's own.
+  void look_at_copy(const Statement& s, std::string_view callee) {
+    if (!copies_) copies_ = find_copy_calls(m_, k_.function, k_.flow, k_.data);
+    const auto found = std::ranges::find(*copies_, &s, &CopyCall::call);
+    if (found == copies_->end()) return refuse(fmt::format("a call of {} in another form", callee), s.head);
+    out_.launching.push_back(outermost_.at(&s));
+    if (k_.data.constant(found->stream) != std::optional<uint64_t>(0)) of_streams_.push_back(&s);
   }
 
   // True for a function of the unit that only computes, and calls none but such.
@@ -226,6 +241,36 @@ class Finder {
           return refuse("a stream or an event is used behind a place to stop", use->head);
       }
     }
+  }
+
+  // A thread comes to a wait from the kernel's begin, or from where it went on. What these ways reach without
+  // a launch is not certain to have anything to wait for.
+  void find_certain_waits() {
+    const auto& instructions = k_.flow.instructions();
+    std::set<const Statement*> launching(out_.launching.begin(), out_.launching.end());
+    std::vector<bool> reached(instructions.size());
+    std::vector<uint32_t> work;
+    const auto reach = [&](uint32_t i) {
+      if (i >= instructions.size() || reached[i] ||
+          launching.contains(outermost_.at(instructions[i].statement)))
+        return;
+      reached[i] = true;
+      work.push_back(i);
+    };
+    const auto go_on_behind = [&](uint32_t i) {
+      const BasicBlock& block = k_.flow.blocks()[instructions[i].block];
+      if (i + 1 < block.last) return reach(i + 1);
+      for (const uint32_t next : block.successors) reach(k_.flow.blocks()[next].first);
+    };
+    reach(0);
+    for (const SuspensionPoint& point : out_.points) go_on_behind(k_.flow.index_of(point.instruction));
+    while (!work.empty()) {
+      const uint32_t i = work.back();
+      work.pop_back();
+      go_on_behind(i);
+    }
+    for (SuspensionPoint& point : out_.points)
+      point.is_certain = point.at == SuspendsAt::Wait && !reached[k_.flow.index_of(point.instruction)];
   }
 
   // The first instruction in a statement of the body.
@@ -281,6 +326,7 @@ class Finder {
   const VirtualRegisters registers_;
   std::map<const Statement*, const Statement*> outermost_;
   std::vector<const Statement*> of_streams_;
+  std::optional<std::vector<CopyCall>> copies_;
   Suspension out_;
 };
 

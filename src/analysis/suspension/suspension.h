@@ -51,6 +51,8 @@ struct SuspensionPoint {
   // That instruction, or the block around it that is in the scope of the kernel's body. The thread goes on in
   // front of it.
   const ptx::Statement* statement = nullptr;
+  // A wait in front of which each way has launched something since the thread last stopped, or at all.
+  bool is_certain = false;
   std::vector<SavedRegister> registers;  // live before it, but for those that are computed again
 };
 
@@ -67,6 +69,8 @@ struct Suspension {
   std::vector<const ptx::Statement*> computed;   // again where the kernel goes on, in this order
   std::vector<OwnVariable> named;                // all that the kernel names
   std::vector<SavedVariable> variables;
+  // The kernel asks for its threads' last errors, which another grid does not have.
+  bool asks_for_errors = false;
   std::string problem;  // why the kernel cannot stop, with a place; empty if it can
 };
 

@@ -189,17 +189,21 @@ class Splitter {
     return text + go_to_point(suspension_, "at");
   }
 
+  // Goes on where nothing has been launched.
+  static std::string look_for_launches(size_t number) {
+    return fmt::format(
+        "ld.relaxed.cta.shared.u32 %klap_w_pending, {}; setp.eq.u32 %klap_w_idle, %klap_w_pending, 0; "
+        "@%klap_w_idle bra $klap_w_at_{}; ",
+        kPending, number);
+  }
+
   void edit_point(size_t number, ptx::Edits& edits) const {
     const SuspensionPoint& point = suspension_.points[number];
     const std::string stop = fmt::format("mov.u32 %klap_w_point, {}; bra.uni ", number + 1);
     const std::string label = fmt::format("$klap_w_at_{}: ", number);
     if (point.at == SuspendsAt::Wait) {
-      edits.insert_before(
-          point.statement->tokens.first,
-          fmt::format(
-              "ld.relaxed.cta.shared.u32 %klap_w_pending, {}; setp.eq.u32 %klap_w_idle, %klap_w_pending, 0; "
-              "@%klap_w_idle bra $klap_w_at_{}; {}$klap_w_suspend; {}",
-              kPending, number, stop, label));
+      edits.insert_before(point.statement->tokens.first, (point.is_certain ? "" : look_for_launches(number)) +
+                                                             stop + "$klap_w_suspend; " + label);
       leave_out_wait(point, edits);
       return;
     }
@@ -294,12 +298,20 @@ class Splitter {
             frame_.shared(true) +
             "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
             fmt::format("st.global.u32 [%klap_w_c+{}], %klap_w_point; ", kFrameHeaderBytes) +
-            "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_saved; " +
+            "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_saved; " + check_error() +
             go_to_point(suspension_, "save");
     for (size_t i = 0; i < suspension_.points.size(); ++i)
       text += fmt::format("$klap_w_save_{}: {} bra.uni $klap_w_saved; ", i, frame_.values(i, true));
     return text + "$klap_w_saved: " + barrier() +
            "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_left; " + launch();
+  }
+
+  // An error that the program may ask for later must not be lost, so the kernel rather fails.
+  std::string check_error() const {
+    if (!suspension_.asks_for_errors) return "";
+    return "{ .param .b32 retval0; call.uni (retval0), cudaPeekAtLastError, (); ld.param.b32 %klap_w_last, "
+           "[retval0+0]; } "
+           "setp.ne.u32 %klap_w_fails, %klap_w_last, 0; @%klap_w_fails bra $klap_w_failed; ";
   }
 
   std::string make_frame() const {
@@ -316,8 +328,8 @@ class Splitter {
     return fmt::format(
         ".reg .b64 %klap_w_callee, %klap_w_buffer, %klap_w_value, %klap_w_wide<{0}>; "
         ".reg .b32 %klap_w_error, %klap_w_ntid_x, %klap_w_ntid_y, %klap_w_ntid_z, "
-        "%klap_w_word<{0}>; .reg .pred %klap_w_null; .reg .b32 %klap_w_stops, %klap_w_pending; "
-        ".reg .pred %klap_w_stop, %klap_w_idle, %klap_w_others; ",
+        "%klap_w_word<{0}>; .reg .pred %klap_w_null; .reg .b32 %klap_w_stops, %klap_w_pending, %klap_w_last; "
+        ".reg .pred %klap_w_stop, %klap_w_idle, %klap_w_others, %klap_w_fails; ",
         kernel_.parameter_bytes + 1);
   }
 
@@ -385,7 +397,8 @@ std::string declarations_text(const Module& unit) {
        "(.param .b64 r) cudaGetParameterBufferV2 (.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 "
        ".b8 c[12], "
        ".param .b32 d)"},
-      {"cudaLaunchDeviceV2", "(.param .b32 r) cudaLaunchDeviceV2 (.param .b64 a, .param .b64 b)"}};
+      {"cudaLaunchDeviceV2", "(.param .b32 r) cudaLaunchDeviceV2 (.param .b64 a, .param .b64 b)"},
+      {"cudaPeekAtLastError", "(.param .b32 r) cudaPeekAtLastError ()"}};
   std::string text;
   for (const auto& [name, declared] : kFunctions)
     if (unit.find_function(name) == nullptr) text += fmt::format(".extern .func {}; ", declared);

@@ -133,6 +133,34 @@ extern "C" __global__ void wait_dynamic(int* cells) {
   cells[first + threadIdx.x] += dynamic[kBlockThreads - 1 - threadIdx.x] * static_cast<int>(gridDim.x);
 }
 
+// Memory of the kernel's own, which its children fill, and which it frees behind the wait.
+extern "C" __global__ void wait_and_free(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int* const own = static_cast<int*>(malloc(2 * sizeof(int)));
+  own[0] = cells[t];
+  own[1] = 2 * cells[t];
+  change<<<1, 1>>>(own);
+  change<<<1, 1>>>(own + 1);
+  cudaDeviceSynchronize();
+  cells[t] = own[0] + own[1];
+  free(own);
+}
+
+// Copies and fills are launches, too. The thread asks whether all went well.
+extern "C" __global__ void wait_for_copies(int* cells, int* spare, int* errors) {
+  const int count = blockDim.x;
+  if (threadIdx.x == 0) {
+    cudaMemcpyAsync(spare, cells, count * sizeof(int), cudaMemcpyDeviceToDevice);
+    cudaMemsetAsync(cells, 0, count / 2 * sizeof(int));
+    if (cudaDeviceSynchronize() != cudaSuccess) ++*errors;
+    change_all<<<1, kBlockThreads>>>(cells);
+    cudaDeviceSynchronize();
+    if (cudaGetLastError() != cudaSuccess) ++*errors;
+  }
+  __syncthreads();
+  cells[threadIdx.x] += spare[count - 1 - threadIdx.x];
+}
+
 // Nothing has been launched where all but one block wait.
 extern "C" __global__ void wait_for_nothing(int* cells) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -263,6 +291,28 @@ KLAP_CASE(waits_with_dynamic_shared_memory, "an array whose size the launch deci
   c.launch("wait_dynamic", {kGrid, 1, 1}, {kBlockThreads, 1, 1}, c.address(cells)).launch.shared =
       kBlockThreads * sizeof(int);
   waits(c, "wait_dynamic");
+}
+
+KLAP_CASE(waits_with_memory_of_its_own, "memory is freed while a child uses it") {
+  const std::vector<int> before = initial_cells();
+  std::vector<int> expected;
+  for (const int value : before) expected.push_back(changed(value) + changed(2 * value));
+  const auto cells = c.buffer("cells", before, expected);
+  c.launch("wait_and_free", {kGrid, 1, 1}, {kBlockThreads, 1, 1}, c.address(cells));
+  waits(c, "wait_and_free");
+}
+
+KLAP_CASE(waits_for_copies, "a copy or a fill is not waited for, or an error is made up") {
+  const std::vector<int> before = initial_cells(kBlockThreads);
+  std::vector<int> expected;
+  for (int t = 0; t < kBlockThreads; ++t)
+    expected.push_back(changed(t < kBlockThreads / 2 ? 0 : before[t]) + before[kBlockThreads - 1 - t]);
+  const auto cells = c.buffer("cells", before, expected);
+  const auto spare = c.buffer("spare", std::vector<int>(kBlockThreads), before);
+  const auto errors = c.buffer("errors", std::vector<int>(1), std::vector<int>(1));
+  c.launch("wait_for_copies", {1, 1, 1}, {kBlockThreads, 1, 1}, c.address(cells), c.address(spare),
+           c.address(errors));
+  waits(c, "wait_for_copies");
 }
 
 KLAP_CASE(waits_for_nothing, "a block that has launched nothing does not go on") {
