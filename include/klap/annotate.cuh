@@ -43,6 +43,11 @@
 // such a place by itself. The annotation moves it to the front, or behind loads of which the compiler's
 // output does not show that they read other memory. Everything else is checked: an annotation is ignored if
 // anything more is in the way.
+//
+// klap::device_synchronize() waits in a kernel for the children of its thread's block, as
+// cudaDeviceSynchronize() did in version 1 of dynamic parallelism. klap_jit splits the kernel there. Without
+// klap_jit, or where the kernel cannot be split, it prints a line and ends the kernel with an error. It
+// returns cudaSuccess.
 #ifndef KLAP_ANNOTATE_CUH
 #define KLAP_ANNOTATE_CUH
 
@@ -52,6 +57,23 @@
   do {                                           \
     KLAP_ANNOTATE("__klap_overlap$", "boundary") \
   } while (false)
+
+#if defined(__CUDACC__)
+#include <cstdio>
+
+// The trap is assembly, so that the compiler does not take the code behind a wait for unreachable.
+extern "C" __device__ __noinline__ inline int __klap_device_synchronize() {
+  printf("klap::device_synchronize() waits only in programs that klap_jit has rewritten\n");
+  asm volatile("trap;");
+  return 0;
+}
+
+namespace klap {
+__device__ inline cudaError_t device_synchronize() {
+  return static_cast<cudaError_t>(__klap_device_synchronize());
+}
+}  // namespace klap
+#endif
 
 // ---- implementation, not for use ----
 

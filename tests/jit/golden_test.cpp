@@ -145,6 +145,8 @@ TEST_P(GoldenFile, GivesTheExpectedRemarksWithTheExecutor) {
     EXPECT_FALSE(module.cubin.empty());
     EXPECT_NE(std::string::npos, module.cubin.find("klap_executor"));
   }
+  // Waits of version 1 are split in whole programs alone.
+  if (golden.section("ptx").find("cudaDeviceSynchronize") != std::string::npos) return;
   assembled(jit::rewrite_ptx(program.units[0], as_asked(golden, executor_request()), nullptr), 90);
 }
 

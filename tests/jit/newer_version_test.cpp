@@ -150,6 +150,33 @@ TEST(NewerVersion, ChoosesFreelyWhereSettingsWouldLeaveALaunch) {
   EXPECT_TRUE(std::ranges::all_of(remarks, &SiteRemark::rewritten));
 }
 
+// klap::device_synchronize() of include/klap/annotate.cuh, for any device.
+TEST(NewerVersion, SplitsProgramsOfVersion2ThatWait) {
+  const std::string wait_function =
+      ".weak .func (.param .b32 r) __klap_device_synchronize()\n{\n\ttrap;\n\tst.param.b32 [r], "
+      "0;\n\tret;\n}\n";
+  const std::string wait =
+      "{ .param .b32 w; call.uni (w), __klap_device_synchronize, (); ld.param.b32 %r1, [w]; }\n";
+  Program waiting = newer();
+  std::string& ptx = waiting.units[0].ptx;
+  const size_t launch = ptx.find("__cudaCDP2LaunchDeviceV2,"), behind = ptx.find("}", launch);
+  ASSERT_NE(std::string::npos, behind);
+  const size_t line = ptx.find('\n', behind);
+  std::string call = wait;
+  call.replace(call.find("%r1"), 3, "%klap_test_r");
+  ptx.insert(line + 1, ".reg .b32 %klap_test_r;\n" + call + "st.global.u32 [%rd1], %klap_test_r;\n");
+  const size_t kernel_at = ptx.find(".visible .entry");
+  ptx.insert(kernel_at, wait_function);
+  for (const uint32_t sm : {kAmpere, kHopper}) {
+    const NewerVersion version = in_newer_version(waiting, sm);
+    ASSERT_TRUE(version.program.has_value()) << version.problem;
+    EXPECT_FALSE(version.is_changed);
+    EXPECT_EQ(1u, version.waits.size());
+    EXPECT_THAT(version.program->units[0].ptx, Not(HasSubstr("trap;\n\tst.param")));
+    EXPECT_THAT(version.program->units[0].ptx, Not(HasSubstr(" cudaLaunchDeviceV2")));
+  }
+}
+
 TEST(NewerVersion, Links) {
   for (const char* const name : {"runtime", "waits", "tree"}) {
     const RewrittenModule module = rewrite_module(older(name), Request{});

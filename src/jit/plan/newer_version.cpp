@@ -22,11 +22,34 @@ bool is_older(const Unit& unit) {
 }
 bool is_newer(const Unit& unit) { return unit.ptx.find("__cudaCDP2LaunchDevice") != std::string::npos; }
 
-// A unit that launches and has no PTX may be of either version.
-bool may_be_changed(const Program& program) {
-  return std::ranges::none_of(program.units, [](const Unit& unit) {
-    return !unit.is_device_runtime && (is_newer(unit) || (unit.launches && unit.ptx.empty()));
-  });
+bool waits_in_newer(const Unit& unit) {
+  return unit.ptx.find("__klap_device_synchronize") != std::string::npos;
+}
+
+template <class Is>
+bool any_unit(const Program& program, const Is& is) {
+  return std::ranges::any_of(program.units,
+                             [&](const Unit& unit) { return !unit.is_device_runtime && is(unit); });
+}
+
+// Whether the program is of version 1 and must be changed, of version 2 and waits, or neither. A unit that
+// launches and has no PTX may be of either version.
+enum class Kind : uint8_t { Neither, Older, WaitsInNewer };
+Kind kind_of(const Program& program, uint32_t sm) {
+  constexpr uint32_t kFirstWithoutOlder = 90;
+  const bool is_unknown =
+      any_unit(program, [](const Unit& unit) { return unit.launches && unit.ptx.empty(); });
+  const bool has_older = any_unit(program, is_older), has_newer = any_unit(program, is_newer);
+  if (is_unknown || (has_older && has_newer)) return Kind::Neither;
+  if (has_older) return sm < kFirstWithoutOlder ? Kind::Neither : Kind::Older;
+  return any_unit(program, waits_in_newer) ? Kind::WaitsInNewer : Kind::Neither;
+}
+
+// The unit in version 2, with waits that return at once; nothing if that is what it is.
+std::optional<std::string> in_newer_text(const Unit& unit) {
+  auto text = transform::in_newer_runtime(ptx::parse(unit.ptx, unit.name));
+  auto idle = transform::with_idle_waits(ptx::parse(text ? *text : unit.ptx, unit.name));
+  return idle ? std::move(idle) : std::move(text);
 }
 
 // True if another unit than that one may call the function.
@@ -45,6 +68,7 @@ std::string split(const Program& program, Unit& unit, std::vector<std::string>& 
   for (const std::string& function : split->waiting_functions)
     if (is_named_elsewhere(program, unit, function)) return function + " waits, and another unit may call it";
   unit.ptx = std::move(split->text);
+  unit.cubin.clear();
   for (const transform::SplitWait& wait : split->waits)
     waits.push_back(fmt::format("{} waits for its children ({}): its blocks stop there, {} bytes a thread",
                                 demangle(wait.kernel), wait.place, wait.bytes_per_thread));
@@ -54,22 +78,21 @@ std::string split(const Program& program, Unit& unit, std::vector<std::string>& 
 }  // namespace
 
 NewerVersion in_newer_version(const Program& program, uint32_t sm) {
-  constexpr uint32_t kFirstWithoutOlder = 90;
   NewerVersion out;
-  if (sm < kFirstWithoutOlder) return out;
-  const bool is_any_older = std::ranges::any_of(
-      program.units, [](const Unit& unit) { return !unit.is_device_runtime && is_older(unit); });
-  if (!is_any_older || !may_be_changed(program)) return out;
+  const Kind kind = kind_of(program, sm);
+  if (kind == Kind::Neither) return out;
+  out.is_changed = kind == Kind::Older;
   Program newer = program;
   // The program's may be too old to have the newer functions.
-  std::erase_if(newer.units, [](const Unit& unit) { return unit.is_device_runtime; });
+  if (out.is_changed) std::erase_if(newer.units, [](const Unit& unit) { return unit.is_device_runtime; });
   for (Unit& unit : newer.units) {
-    if (unit.ptx.find("cuda") == std::string::npos) continue;
+    const bool may_wait = unit.ptx.find("cuda") != std::string::npos || waits_in_newer(unit);
+    if (unit.is_device_runtime || !may_wait) continue;
     if (const std::string why = split(program, unit, out.waits); !why.empty()) {
       out.problem = unit.name + ": " + why;
       return out;
     }
-    auto text = transform::in_newer_runtime(ptx::parse(unit.ptx, unit.name));
+    auto text = in_newer_text(unit);
     if (!text) continue;
     unit.ptx = std::move(*text);
     unit.cubin.clear();
@@ -94,7 +117,7 @@ std::vector<Request> requests_for_all_launches(const Request& request) {
 
 bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version) {
   for (SiteRemark& remark : remarks) {
-    remark.notes.emplace_back("dynamic parallelism version 1, run as version 2");
+    if (version.is_changed) remark.notes.emplace_back("dynamic parallelism version 1, run as version 2");
     remark.notes.insert(remark.notes.end(), version.waits.begin(), version.waits.end());
   }
   return std::ranges::all_of(remarks, &SiteRemark::rewritten);
@@ -108,7 +131,8 @@ void note_why_older(std::vector<SiteRemark>& remarks, const NewerVersion& versio
     why = fmt::format("{}:{}:{} would be left: {}: {}", left->unit, left->line, left->column, left->reason,
                       left->detail);
   if (why.empty()) return;
-  for (SiteRemark& remark : remarks) remark.notes.push_back("not run as version 2: " + why);
+  const char* const what = version.is_changed ? "not run as version 2: " : "not split at its waits: ";
+  for (SiteRemark& remark : remarks) remark.notes.push_back(what + why);
 }
 
 }  // namespace klap::jit

@@ -21,8 +21,11 @@
 
 namespace klap::jit {
 
+// Programs of version 2 may wait, too, by klap::device_synchronize() (include/klap/annotate.cuh). They are
+// split in the same way, for every device.
 struct NewerVersion {
   std::optional<Program> program;  // nothing if it cannot be one of version 2
+  bool is_changed = false;         // it is of version 1
   std::vector<std::string> waits;  // that its kernels are split at, for a reader
   std::string problem;             // why it cannot be; empty if it is not of version 1, or can run as it is
 };

@@ -1,9 +1,11 @@
 #include "transform/runtime_calls/newer_runtime.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
 #include "analysis/launches/idioms.h"
+#include "ptx/edit.h"
 #include "transform/runtime_calls/replaced_functions.h"
 
 namespace klap::transform {
@@ -30,6 +32,11 @@ std::string body_of_wait(const Function& function) {
                                   : " { st.param.b32 [" + function.results[0].name + "], 0; ret; }";
 }
 
+// As many line ends as the text has, so that what follows stays where it is.
+std::string lines_of(const Module& unit, ptx::TokenRange tokens) {
+  return std::string(static_cast<size_t>(std::ranges::count(unit.text(tokens), '\n')), '\n');
+}
+
 }  // namespace
 
 std::optional<std::string> in_newer_runtime(const Module& unit) {
@@ -43,6 +50,16 @@ std::optional<std::string> in_newer_runtime(const Module& unit) {
   }
   if (replaced.empty()) return std::nullopt;
   return with_replaced_functions(unit, replaced);
+}
+
+std::optional<std::string> with_idle_waits(const Module& unit) {
+  ptx::Edits edits(unit);
+  for (const Function& function : unit.functions)
+    if (function.is_definition && is_wait(function))
+      edits.replace(function.body.tokens, body_of_wait(function) + lines_of(unit, function.body.tokens));
+  if (edits.empty()) return std::nullopt;
+  const auto last = static_cast<uint32_t>(unit.tokens.size()) - 1;
+  return unit.source.substr(0, unit.tokens[0].begin) + edits.apply({0, last}) + "\n";
 }
 
 }  // namespace klap::transform

@@ -18,4 +18,8 @@ namespace klap::transform {
 // may matter.
 std::optional<std::string> in_newer_runtime(const ptx::Module& unit);
 
+// The unit's text in which the functions that it defines for waits (include/klap/annotate.cuh) return at
+// once; nothing if it defines none. No wait in it may matter.
+std::optional<std::string> with_idle_waits(const ptx::Module& unit);
+
 }  // namespace klap::transform

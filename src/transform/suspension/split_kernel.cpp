@@ -35,6 +35,11 @@ constexpr char kFrameParameter[] = "__klap_frame";
 
 std::string barrier() { return "barrier.cta.sync 0; "; }
 
+// A function of the device runtime, by the unit's version.
+std::string runtime_function(const Module& unit, const char* name) {
+  return (unit.source.find("__cudaCDP2") != std::string::npos ? "__cudaCDP2" : "cuda") + std::string(name);
+}
+
 // Goes to the label of the point where the thread stands.
 std::string go_to_point(const Suspension& suspension, const char* label) {
   std::string text;
@@ -309,9 +314,10 @@ class Splitter {
   // An error that the program may ask for later must not be lost, so the kernel rather fails.
   std::string check_error() const {
     if (!suspension_.asks_for_errors) return "";
-    return "{ .param .b32 retval0; call.uni (retval0), cudaPeekAtLastError, (); ld.param.b32 %klap_w_last, "
-           "[retval0+0]; } "
-           "setp.ne.u32 %klap_w_fails, %klap_w_last, 0; @%klap_w_fails bra $klap_w_failed; ";
+    return fmt::format(
+        "{{ .param .b32 retval0; call.uni (retval0), {}, (); ld.param.b32 %klap_w_last, [retval0+0]; }} "
+        "setp.ne.u32 %klap_w_fails, %klap_w_last, 0; @%klap_w_fails bra $klap_w_failed; ",
+        runtime_function(m_, "PeekAtLastError"));
   }
 
   std::string make_frame() const {
@@ -348,14 +354,18 @@ class Splitter {
     text += frame_.has_dynamic() ? "%klap_w_dynamic" : "0";
     text +=
         "; .param .b64 retval0; "
-        "call.uni (retval0), cudaGetParameterBufferV2, (param0, param1, param2, param3); "
+        "call.uni (retval0), " +
+        runtime_function(m_, "GetParameterBufferV2") +
+        ", (param0, param1, param2, param3); "
         "ld.param.b64 %klap_w_buffer, [retval0+0]; } "
         "setp.eq.s64 %klap_w_null, %klap_w_buffer, 0; @%klap_w_null bra $klap_w_failed; ";
     text += arguments();
     return text +
            "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_buffer; .param .b64 param1; "
            "st.param.b64 [param1+0], 3; .param .b32 retval0; "
-           "call.uni (retval0), cudaLaunchDeviceV2, (param0, param1); ld.param.b32 %klap_w_error, "
+           "call.uni (retval0), " +
+           runtime_function(m_, "LaunchDeviceV2") +
+           ", (param0, param1); ld.param.b32 %klap_w_error, "
            "[retval0+0]; } "
            "setp.ne.u32 %klap_w_p, %klap_w_error, 0; @%klap_w_p bra $klap_w_failed; $klap_w_left: ret; "
            "$klap_w_failed: trap; ";
@@ -390,18 +400,22 @@ class Splitter {
 // Declarations of the functions that the new code calls, where the unit has none, and of what its blocks
 // share.
 std::string declarations_text(const Module& unit) {
-  static const std::pair<const char*, const char*> kFunctions[] = {
-      {"malloc", "(.param .b64 r) malloc (.param .b64 a)"},
-      {"free", "free (.param .b64 a)"},
-      {"cudaGetParameterBufferV2",
-       "(.param .b64 r) cudaGetParameterBufferV2 (.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 "
-       ".b8 c[12], "
-       ".param .b32 d)"},
-      {"cudaLaunchDeviceV2", "(.param .b32 r) cudaLaunchDeviceV2 (.param .b64 a, .param .b64 b)"},
-      {"cudaPeekAtLastError", "(.param .b32 r) cudaPeekAtLastError ()"}};
+  static const std::pair<const char*, const char*> kOfLanguage[] = {
+      {"malloc", "(.param .b64 r) malloc (.param .b64 a)"}, {"free", "free (.param .b64 a)"}};
+  static const std::pair<const char*, const char*> kOfRuntime[] = {
+      {"GetParameterBufferV2",
+       "(.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 .b8 c[12], .param .b32 d)"},
+      {"LaunchDeviceV2", "(.param .b64 a, .param .b64 b)"},
+      {"PeekAtLastError", "()"}};
   std::string text;
-  for (const auto& [name, declared] : kFunctions)
+  for (const auto& [name, declared] : kOfLanguage)
     if (unit.find_function(name) == nullptr) text += fmt::format(".extern .func {}; ", declared);
+  for (const auto& [name, parameters] : kOfRuntime) {
+    const std::string function = runtime_function(unit, name);
+    const char* const result = std::string_view(name).starts_with("Get") ? ".b64" : ".b32";
+    if (unit.find_function(function) == nullptr)
+      text += fmt::format(".extern .func (.param {} r) {} {}; ", result, function, parameters);
+  }
   return text + fmt::format(".shared .align 4 .b8 {}[{}]; .shared .align 8 .b8 {}[{}]; ",
                             analysis::kSuspensionWords, kWordsBytes, kControl, kControlBytes);
 }

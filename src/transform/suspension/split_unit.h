@@ -27,8 +27,7 @@ struct SplitUnit {
   std::string problem;  // why a kernel cannot be split, with its name and a place; then there is no text
 };
 
-// The unit with its kernels split at all waits that matter, in the terms of the older device runtime. Nothing
-// if there are none.
+// The unit with its kernels split at all waits that matter. Nothing if there are none.
 std::optional<SplitUnit> split_at_waits(const ptx::Module& unit);
 
 }  // namespace klap::transform
