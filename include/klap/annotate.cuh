@@ -47,7 +47,7 @@
 // klap::device_synchronize() waits in a kernel for the children of its thread's block, as
 // cudaDeviceSynchronize() did in version 1 of dynamic parallelism. klap_jit splits the kernel there. Without
 // klap_jit, or where the kernel cannot be split, it prints a line and ends the kernel with an error. It
-// returns cudaSuccess.
+// returns cudaSuccess. Code for NVRTC does not have it.
 #ifndef KLAP_ANNOTATE_CUH
 #define KLAP_ANNOTATE_CUH
 
@@ -58,13 +58,15 @@
     KLAP_ANNOTATE("__klap_overlap$", "boundary") \
   } while (false)
 
-#if defined(__CUDACC__)
+// NVRTC has no standard headers and no type for errors.
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 #include <cstdio>
 
-// The trap is assembly, so that the compiler does not take the code behind a wait for unreachable.
+// The trap is assembly, so that the compiler does not take the code behind a wait for unreachable, and
+// expects memory to change there.
 extern "C" __device__ __noinline__ inline int __klap_device_synchronize() {
   printf("klap::device_synchronize() waits only in programs that klap_jit has rewritten\n");
-  asm volatile("trap;");
+  asm volatile("trap;" ::: "memory");
   return 0;
 }
 

@@ -367,8 +367,9 @@ __global__ void sum_then_add(int* values, int count, int* sum) {
   __syncthreads();
   if (threadIdx.x == 0) is_last = atomicInc(&finished_blocks, gridDim.x - 1) == gridDim.x - 1;
   __syncthreads();
-  if (is_last && threadIdx.x == 0)
-    add_sum<<<(count + kSumBlock - 1) / kSumBlock, kSumBlock>>>(values, count, sum);
+  if (!is_last || threadIdx.x != 0) return;
+  __threadfence();  // what the others added before they counted themselves
+  add_sum<<<(count + kSumBlock - 1) / kSumBlock, kSumBlock>>>(values, count, sum);
 }
 
 // A thread for each column of a row.
