@@ -46,4 +46,9 @@ std::string Edits::apply(TokenRange range) const {
   return out;
 }
 
+std::string Edits::apply() const {
+  const auto last = static_cast<uint32_t>(module_.tokens.size()) - 1;
+  return module_.source.substr(0, module_.tokens[0].begin) + apply({0, last}) + "\n";
+}
+
 }  // namespace klap::ptx

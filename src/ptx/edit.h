@@ -24,6 +24,8 @@ class Edits {
   // The text of `range` with all edits that lie inside it. An edit inside replaced text is void; replacements
   // that overlap in part are an Error(Internal).
   [[nodiscard]] std::string apply(TokenRange range) const;
+  // All of the module's text with its edits. Lines keep their numbers up to the first edit.
+  [[nodiscard]] std::string apply() const;
   [[nodiscard]] bool empty() const { return splices_.empty(); }
 
  private:

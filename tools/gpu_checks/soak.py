@@ -79,9 +79,9 @@ def check(where, seconds, say):
     records = []
     for part in PARTS:
         record = run(where, part, seconds)
-        record["wrong"] = judge(record, [*records[:NATIVE_PARTS], record][:NATIVE_PARTS])
-        say(f"{record['part']}: {'; '.join(record['wrong']) if record['wrong'] else 'right'}")
         records.append(record)
+        record["wrong"] = judge(record, records[:NATIVE_PARTS])
+        say(f"{record['part']}: {'; '.join(record['wrong']) if record['wrong'] else 'right'}")
     return records
 
 

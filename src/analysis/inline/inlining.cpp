@@ -248,13 +248,17 @@ void add_launched(const Module& m, KernelNames& launched) {
   }
 }
 
-std::set<std::string_view> functions_in_use(const Module& m) {
+namespace {
+
+// The functions that variables come to, kernels, and visible functions if they count.
+std::set<std::string_view> functions_reached(const Module& m, bool from_visible) {
   std::set<std::string_view> found;
   const auto functions = defined_functions(m);
   std::vector<ptx::TokenRange> work;
   for (const ptx::Variable& v : m.variables) work.push_back(v.tokens);
   for (const Function& f : m.functions) {
-    const bool is_root = f.kind == FunctionKind::Entry || f.linkage == ptx::Linkage::Visible;
+    const bool is_root =
+        f.kind == FunctionKind::Entry || (from_visible && f.linkage == ptx::Linkage::Visible);
     if (!f.is_definition || !is_root) continue;
     if (f.kind == FunctionKind::Func) found.insert(f.name);
     work.push_back(f.body.tokens);
@@ -270,6 +274,11 @@ std::set<std::string_view> functions_in_use(const Module& m) {
   }
   return found;
 }
+
+}  // namespace
+
+std::set<std::string_view> functions_in_use(const Module& m) { return functions_reached(m, true); }
+std::set<std::string_view> functions_of_kernels(const Module& m) { return functions_reached(m, false); }
 
 std::string not_inlined_text(const Module& m, const Function& callee) {
   if (m.debug) return {};

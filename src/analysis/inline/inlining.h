@@ -38,6 +38,8 @@ void add_launched(const ptx::Module& module, KernelNames& launched);
 
 // The functions that kernels, visible functions or variables of the module come to, by calls or by address.
 std::set<std::string_view> functions_in_use(const ptx::Module& module);
+// Its kernels and variables come to these functions: what is needed if no other unit calls its functions.
+std::set<std::string_view> functions_of_kernels(const ptx::Module& module);
 
 // "; it cannot be made part of a kernel: ..." for a function that a kernel still calls; else empty.
 std::string not_inlined_text(const ptx::Module& module, const ptx::Function& callee);

@@ -1,4 +1,4 @@
-// Where the blocks of a kernel can stop, to go on later in another grid.
+// The blocks of a kernel can stop at certain places, to go on later in another grid. This file finds them.
 //
 // A thread that waits for its children stops at its wait. Its block's other threads go on until they end,
 // wait too, or come to a barrier, where they would meet the one that waits. So a block stops with each of its

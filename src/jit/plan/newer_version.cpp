@@ -48,6 +48,7 @@ Kind kind_of(const Program& program, uint32_t sm) {
 // The unit in version 2, with waits that return at once; nothing if that is what it is.
 std::optional<std::string> in_newer_text(const Unit& unit) {
   auto text = transform::in_newer_runtime(ptx::parse(unit.ptx, unit.name));
+  if (!waits_in_newer(unit)) return text;
   auto idle = transform::with_idle_waits(ptx::parse(text ? *text : unit.ptx, unit.name));
   return idle ? std::move(idle) : std::move(text);
 }

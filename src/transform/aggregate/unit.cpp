@@ -200,8 +200,7 @@ std::string in_place_unit(const UnitCode& code, uint32_t register_cap) {
   }
   raise_dialect(code, edits);
   code.lines.add_new(edits);
-  const TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
-  std::string text = module.source.substr(0, module.tokens[0].begin) + edits.apply(all) + "\n";
+  std::string text = edits.apply();
   text += foreign_declarations(code.kernels);
   for (const Generated& kernel : code.kernels) text += "\n" + kernel.text + "\n";
   return text;

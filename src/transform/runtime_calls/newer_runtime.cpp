@@ -58,8 +58,7 @@ std::optional<std::string> with_idle_waits(const Module& unit) {
     if (function.is_definition && is_wait(function))
       edits.replace(function.body.tokens, body_of_wait(function) + lines_of(unit, function.body.tokens));
   if (edits.empty()) return std::nullopt;
-  const auto last = static_cast<uint32_t>(unit.tokens.size()) - 1;
-  return unit.source.substr(0, unit.tokens[0].begin) + edits.apply({0, last}) + "\n";
+  return edits.apply();
 }
 
 }  // namespace klap::transform

@@ -37,7 +37,7 @@ std::string with_replaced_functions(const Module& unit,
     const auto found = replaced.find(unit.text(t));
     if (found != replaced.end()) edits.replace({t, t + 1}, found->second.name);
   }
-  return unit.source.substr(0, unit.tokens[0].begin) + edits.apply({0, last}) + "\n";
+  return edits.apply();
 }
 
 }  // namespace klap::transform

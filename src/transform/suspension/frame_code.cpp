@@ -25,27 +25,25 @@ uint64_t step_of(const SavedVariable& variable, uint64_t most) {
   return step;
 }
 
-// A loop in which `index` goes from `from` to `end` in steps of `by`.
-std::string loop(const std::string& label, const char* index, std::string_view from, std::string_view end,
-                 std::string_view by, const std::string& body) {
+// A loop in which %klap_w_a goes from `from` to `end` in steps of `by`.
+std::string loop(const std::string& label, std::string_view from, std::string_view end, std::string_view by,
+                 const std::string& body) {
   return fmt::format(
-      "mov.u32 {1}, {2}; $klap_w_{0}: setp.ge.u32 %klap_w_p, {1}, {3}; @%klap_w_p bra $klap_w_{0}_end; {4} "
-      "add.u32 {1}, {1}, {5}; bra.uni $klap_w_{0}; $klap_w_{0}_end: ",
-      label, index, from, end, body, by);
+      "mov.u32 %klap_w_a, {1}; $klap_w_{0}: setp.ge.u32 %klap_w_p, %klap_w_a, {2}; @%klap_w_p bra "
+      "$klap_w_{0}_end; {3} add.u32 %klap_w_a, %klap_w_a, {4}; bra.uni $klap_w_{0}; $klap_w_{0}_end: ",
+      label, from, end, body, by);
 }
 
-// Copies pieces of `step` bytes between a variable and the frame, from number `first` of them on.
+// Copies `step` bytes between the variable, at %klap_w_e, and the frame, at %klap_w_f.
 std::string copy_piece(const SavedVariable& variable, uint64_t step, bool to_frame) {
   const char* const space = variable.variable.is_shared ? "shared" : "local";
   const unsigned bits = static_cast<unsigned>(8 * step);
   const char* const value = step == 8 ? "%klap_w_d" : "%klap_w_b";
-  const std::string own = fmt::format("[%klap_w_e]"), there = "[%klap_w_f]";
-  const auto access = [&](bool is_load, const char* memory, const std::string& at) {
-    return is_load ? fmt::format("ld.{}.b{} {}, {}; ", memory, bits, value, at)
-                   : fmt::format("st.{}.b{} {}, {}; ", memory, bits, at, value);
+  const auto access = [&](const char* how, const char* memory, const char* first, const char* second) {
+    return fmt::format("{}.{}.b{} {}, {}; ", how, memory, bits, first, second);
   };
-  return to_frame ? access(true, space, own) + access(false, "global", there)
-                  : access(true, "global", there) + access(false, space, own);
+  return to_frame ? access("ld", space, value, "[%klap_w_e]") + access("st", "global", "[%klap_w_f]", value)
+                  : access("ld", "global", value, "[%klap_w_f]") + access("st", space, "[%klap_w_e]", value);
 }
 
 // The address in the variable of its piece `%klap_w_a`, into %klap_w_e.
@@ -161,7 +159,7 @@ std::string FrameCode::shared(bool to_frame) const {
         fmt::format("add.s64 %klap_w_f, %klap_w_shared, %klap_w_c; add.s64 %klap_w_f, %klap_w_f, {}; ",
                     offset) +
         copy_piece(variable, step, to_frame);
-    text += loop(label, "%klap_w_a", "%klap_w_tid", pieces, "%klap_w_threads", body);
+    text += loop(label, "%klap_w_tid", pieces, "%klap_w_threads", body);
   };
   for (size_t i = 0; i < of_.variables.size(); ++i) {
     const SavedVariable& variable = of_.variables[i];
@@ -173,9 +171,7 @@ std::string FrameCode::shared(bool to_frame) const {
   // All dynamic arrays are the same memory, and the launch's size need not be a multiple of any.
   const auto dynamic = std::ranges::find_if(
       of_.variables, [](const SavedVariable& each) { return each.variable.is_shared && each.bytes == 0; });
-  if (dynamic != of_.variables.end()) {
-    copy(*dynamic, 1, "%klap_w_dynamic", fmt::format("{}_dynamic", way));
-  }
+  if (dynamic != of_.variables.end()) copy(*dynamic, 1, "%klap_w_dynamic", fmt::format("{}_dynamic", way));
   return text;
 }
 
@@ -183,7 +179,7 @@ std::string FrameCode::local(const SavedVariable& variable, bool to_frame, const
   const uint64_t step = step_of(variable, kRowBytes);
   const std::string body = own_address(variable, step) + "mov.u64 %klap_w_f, %klap_w_at; " +
                            copy_piece(variable, step, to_frame) + kNextRow;
-  return loop(label, "%klap_w_a", "0", fmt::format("{}", variable.bytes / step), "1", body);
+  return loop(label, "0", fmt::format("{}", variable.bytes / step), "1", body);
 }
 
 std::string FrameCode::values(size_t number, bool to_frame) const {

@@ -35,9 +35,9 @@ constexpr char kFrameParameter[] = "__klap_frame";
 
 std::string barrier() { return "barrier.cta.sync 0; "; }
 
-// A function of the device runtime, by the unit's version.
-std::string runtime_function(const Module& unit, const char* name) {
-  return (unit.source.find("__cudaCDP2") != std::string::npos ? "__cudaCDP2" : "cuda") + std::string(name);
+// The names of the device runtime's functions begin so in the unit's version.
+std::string runtime_prefix(const Module& unit) {
+  return unit.source.find("__cudaCDP2") != std::string::npos ? "__cudaCDP2" : "cuda";
 }
 
 // Goes to the label of the point where the thread stands.
@@ -53,7 +53,11 @@ std::string go_to_point(const Suspension& suspension, const char* label) {
 class Splitter {
  public:
   Splitter(const Module& unit, const Function& kernel, const Suspension& suspension)
-      : m_(unit), kernel_(kernel), suspension_(suspension), frame_(suspension) {}
+      : m_(unit),
+        kernel_(kernel),
+        suspension_(suspension),
+        frame_(suspension),
+        runtime_(runtime_prefix(unit)) {}
 
   // The kernel, and the one that goes on where its threads stand.
   std::string text() const {
@@ -317,7 +321,7 @@ class Splitter {
     return fmt::format(
         "{{ .param .b32 retval0; call.uni (retval0), {}, (); ld.param.b32 %klap_w_last, [retval0+0]; }} "
         "setp.ne.u32 %klap_w_fails, %klap_w_last, 0; @%klap_w_fails bra $klap_w_failed; ",
-        runtime_function(m_, "PeekAtLastError"));
+        (runtime_ + "PeekAtLastError"));
   }
 
   std::string make_frame() const {
@@ -355,7 +359,7 @@ class Splitter {
     text +=
         "; .param .b64 retval0; "
         "call.uni (retval0), " +
-        runtime_function(m_, "GetParameterBufferV2") +
+        (runtime_ + "GetParameterBufferV2") +
         ", (param0, param1, param2, param3); "
         "ld.param.b64 %klap_w_buffer, [retval0+0]; } "
         "setp.eq.s64 %klap_w_null, %klap_w_buffer, 0; @%klap_w_null bra $klap_w_failed; ";
@@ -364,7 +368,7 @@ class Splitter {
            "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_buffer; .param .b64 param1; "
            "st.param.b64 [param1+0], 3; .param .b32 retval0; "
            "call.uni (retval0), " +
-           runtime_function(m_, "LaunchDeviceV2") +
+           (runtime_ + "LaunchDeviceV2") +
            ", (param0, param1); ld.param.b32 %klap_w_error, "
            "[retval0+0]; } "
            "setp.ne.u32 %klap_w_p, %klap_w_error, 0; @%klap_w_p bra $klap_w_failed; $klap_w_left: ret; "
@@ -395,30 +399,8 @@ class Splitter {
   const Function& kernel_;
   const Suspension& suspension_;
   const FrameCode frame_;
+  const std::string runtime_;
 };
-
-// Declarations of the functions that the new code calls, where the unit has none, and of what its blocks
-// share.
-std::string declarations_text(const Module& unit) {
-  static const std::pair<const char*, const char*> kOfLanguage[] = {
-      {"malloc", "(.param .b64 r) malloc (.param .b64 a)"}, {"free", "free (.param .b64 a)"}};
-  static const std::pair<const char*, const char*> kOfRuntime[] = {
-      {"GetParameterBufferV2",
-       "(.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 .b8 c[12], .param .b32 d)"},
-      {"LaunchDeviceV2", "(.param .b64 a, .param .b64 b)"},
-      {"PeekAtLastError", "()"}};
-  std::string text;
-  for (const auto& [name, declared] : kOfLanguage)
-    if (unit.find_function(name) == nullptr) text += fmt::format(".extern .func {}; ", declared);
-  for (const auto& [name, parameters] : kOfRuntime) {
-    const std::string function = runtime_function(unit, name);
-    const char* const result = std::string_view(name).starts_with("Get") ? ".b64" : ".b32";
-    if (unit.find_function(function) == nullptr)
-      text += fmt::format(".extern .func (.param {} r) {} {}; ", result, function, parameters);
-  }
-  return text + fmt::format(".shared .align 4 .b8 {}[{}]; .shared .align 8 .b8 {}[{}]; ",
-                            analysis::kSuspensionWords, kWordsBytes, kControl, kControlBytes);
-}
 
 }  // namespace
 
@@ -427,6 +409,27 @@ SplitKernel split_kernel(const Module& unit, const Function& kernel, const Suspe
   return {splitter.text(), splitter.bytes_per_thread()};
 }
 
-std::string split_declarations(const Module& unit) { return declarations_text(unit); }
+// Functions that the new code calls, where the unit declares none, and what its blocks share.
+std::string split_declarations(const Module& unit) {
+  static const std::pair<const char*, const char*> kOfLanguage[] = {
+      {"malloc", "(.param .b64 r) malloc (.param .b64 a)"}, {"free", "free (.param .b64 a)"}};
+  static const std::pair<const char*, const char*> kOfRuntime[] = {
+      {"GetParameterBufferV2",
+       "(.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 .b8 c[12], .param .b32 d)"},
+      {"LaunchDeviceV2", "(.param .b64 a, .param .b64 b)"},
+      {"PeekAtLastError", "()"}};
+  const std::string prefix = runtime_prefix(unit);
+  std::string text;
+  for (const auto& [name, declared] : kOfLanguage)
+    if (unit.find_function(name) == nullptr) text += fmt::format(".extern .func {}; ", declared);
+  for (const auto& [name, parameters] : kOfRuntime) {
+    const std::string function = prefix + name;
+    const char* const result = std::string_view(name).starts_with("Get") ? ".b64" : ".b32";
+    if (unit.find_function(function) == nullptr)
+      text += fmt::format(".extern .func (.param {} r) {} {}; ", result, function, parameters);
+  }
+  return text + fmt::format(".shared .align 4 .b8 {}[{}]; .shared .align 8 .b8 {}[{}]; ",
+                            analysis::kSuspensionWords, kWordsBytes, kControl, kControlBytes);
+}
 
 }  // namespace klap::transform

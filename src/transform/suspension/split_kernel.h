@@ -9,7 +9,7 @@
 // blocks. That they can be waited for is certain: no child may wait for a block of its parent's grid, since
 // CUDA promises neither that both run at once.
 //
-// Where nothing has been launched since the last wait, the block goes on without stopping.
+// A block that has launched nothing since its last wait goes on without stopping.
 #pragma once
 
 #include <cstdint>

@@ -71,31 +71,8 @@ Module inlined(const Module& unit) {
     for (const Function& kernel : module.functions)
       if (kernel.is_definition && kernel.kind == ptx::FunctionKind::Entry) open_scopes(module, kernel, edits);
     if (edits.empty()) return module;
-    const auto last = static_cast<uint32_t>(module.tokens.size()) - 1;
-    module = ptx::parse(module.source.substr(0, module.tokens[0].begin) + edits.apply({0, last}) + "\n",
-                        unit.name);
+    module = ptx::parse(edits.apply(), unit.name);
   }
-}
-
-// The functions that the unit's kernels and variables come to, by calls or by address.
-std::set<std::string_view> functions_of_kernels(const Module& unit) {
-  std::set<std::string_view> found;
-  std::vector<ptx::TokenRange> work;
-  for (const ptx::Variable& variable : unit.variables) work.push_back(variable.tokens);
-  for (const Function& function : unit.functions)
-    if (function.kind == ptx::FunctionKind::Entry && function.is_definition)
-      work.push_back(function.body.tokens);
-  while (!work.empty()) {
-    const ptx::TokenRange tokens = work.back();
-    work.pop_back();
-    for (uint32_t t = tokens.first; t < tokens.last; ++t) {
-      if (unit.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-      const Function* const function = unit.find_function(unit.text(t));
-      if (function == nullptr || !function->is_definition || !found.insert(function->name).second) continue;
-      work.push_back(function->body.tokens);
-    }
-  }
-  return found;
 }
 
 bool names_any(const Module& unit, ptx::TokenRange tokens, const std::vector<std::string>& names) {
@@ -126,7 +103,7 @@ void remove_waiting_functions(const Module& unit, const std::vector<std::string>
 
 // Functions other than kernels that wait. One that a kernel still comes to is a problem.
 void find_waiting_functions(const Module& unit, SplitUnit& out) {
-  const std::set<std::string_view> of_kernels = functions_of_kernels(unit);
+  const std::set<std::string_view> of_kernels = analysis::functions_of_kernels(unit);
   for (const Function& function : unit.functions) {
     if (function.kind == ptx::FunctionKind::Entry || !function.is_definition) continue;
     const auto waits = analysis::waits_that_matter(FlowFacts(unit, function));
@@ -163,13 +140,12 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
     edits.replace(kernel.tokens, split.text);
   }
   if (!out.problem.empty()) return out;
-  const auto last = static_cast<uint32_t>(unit.tokens.size()) - 1;
   uint32_t first = 0;
   for (const ptx::Item& item : unit.items)
     if (item.kind == ptx::ItemKind::AddressSize) first = item.tokens.last;
   remove_waiting_functions(unit, out.waiting_functions, edits);
   edits.insert_before(first, split_declarations(unit));
-  out.text = unit.source.substr(0, unit.tokens[0].begin) + edits.apply({0, last}) + "\n";
+  out.text = edits.apply();
   return out;
 }
 

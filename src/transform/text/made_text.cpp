@@ -37,9 +37,7 @@ std::string MadeText::finish(const std::string& text, std::vector<ptx::MadeFrom:
 
 ptx::Module MadeText::edited(const ptx::Module& module, const ptx::Edits& edits) const {
   MadeText whole = *this;
-  const ptx::TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
-  const std::string text =
-      whole.mark(0, true, "") + module.source.substr(0, module.tokens[0].begin) + edits.apply(all) + "\n";
+  const std::string text = whole.mark(0, true, "") + edits.apply();
   ptx::MadeFrom made_from{&module, {}};
   ptx::Module made = ptx::parse(whole.finish(text, made_from.parts), module.name);
   made.made_from = std::move(made_from);
