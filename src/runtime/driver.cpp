@@ -49,7 +49,7 @@ bool can_rewrite_graphs(const Driver& cuda) {
          cuda.graph_remove_dependencies && cuda.graph_child_get_graph && cuda.graph_kernel_get_params &&
          cuda.graph_kernel_set_params && cuda.graph_add_kernel && cuda.graph_add_memset &&
          cuda.exec_set_kernel_v2 && cuda.exec_set_memset && cuda.exec_set_enabled &&
-         cuda.user_object_create && cuda.graph_retain_user_object;
+         cuda.graph_add_event_record;
 }
 
 }  // namespace klap::runtime

@@ -132,8 +132,7 @@ namespace klap::runtime {
   X(stream_create, "cuStreamCreate", PFN_cuStreamCreate_v2000)                                               \
   X(stream_wait_event, "cuStreamWaitEvent", PFN_cuStreamWaitEvent_v3020)                                     \
   X(ctx_set_limit, "cuCtxSetLimit", PFN_cuCtxSetLimit_v3010)                                                 \
-  X(user_object_create, "cuUserObjectCreate", PFN_cuUserObjectCreate_v11030)                                 \
-  X(graph_retain_user_object, "cuGraphRetainUserObject", PFN_cuGraphRetainUserObject_v11030)                 \
+  X(graph_add_event_record, "cuGraphAddEventRecordNode", PFN_cuGraphAddEventRecordNode_v11010)               \
   X(graph_clone, "cuGraphClone", PFN_cuGraphClone_v10000)                                                    \
   X(graph_destroy, "cuGraphDestroy", PFN_cuGraphDestroy_v10000)                                              \
   X(graph_get_nodes, "cuGraphGetNodes", PFN_cuGraphGetNodes_v10000)                                          \

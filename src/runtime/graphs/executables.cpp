@@ -217,12 +217,10 @@ std::shared_ptr<Executable> rewritten_executable(CUgraph graph, const GraphConte
   auto made = std::make_shared<Executable>();
   made->context = context;
   made->from = std::move(*rewritten);
-  made->memory = std::make_shared<GraphMemory>();
-  made->memory->context_id = context.id;
+  made->memory = new_graph_memory(context.id);
   add_variants(*made, made->from.replaced);
   mark_written(*made);
-  keep_in_use(made->from.copy->graph(), made->memory);
-  give_back_when_unused(made->memory);
+  made->from.end = record_at_end(made->from.copy->graph(), *made->memory);
   return made;
 }
 
@@ -233,12 +231,15 @@ std::shared_ptr<Executable> instantiate_rewritten(CUgraph graph, const GraphCont
   auto made = rewritten_executable(graph, context);
   if (!made) return nullptr;
   const GraphCopy& copy = *made->from.copy;
-  require(instantiate(copy.graph()), "instantiating the rewritten graph");
+  bool is_there = false;
   try {
+    require(instantiate(copy.graph()), "instantiating the rewritten graph");
+    is_there = true;
     for (const auto& [place, node] : made->from.replaced)
       node.begin(executable, params_of(copy.nodes()[place].original), context);
   } catch (...) {
-    driver()->graph_exec_destroy(executable);
+    if (is_there) driver()->graph_exec_destroy(executable);
+    give_back_when_unused(made->memory);
     throw;
   }
   return made;
@@ -248,6 +249,21 @@ std::shared_ptr<Executable> instantiate_rewritten(CUgraph graph, const GraphCont
 ReplacedNode* replaced_at(Executable& known, size_t place) {
   const auto found = known.from.replaced.find(place);
   return found == known.from.replaced.end() ? nullptr : &found->second;
+}
+
+// Forgets the executable graphs of a context that has ended.
+void forget_executables(uint64_t context_id) {
+  std::vector<std::shared_ptr<Executable>> forgotten;  // end when the lock is released
+  const std::lock_guard lock(table_mutex);
+  std::erase_if(executables(), [&](const auto& each) {
+    const std::shared_ptr<Executable>& known = each.second;
+    if (known->context.id != context_id) return false;
+    known->memory->forget_event();
+    known->ready = nullptr;
+    forgotten.push_back(known);
+    return true;
+  });
+  executables_count.store(executables().size(), std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -295,7 +311,7 @@ std::optional<CUresult> update_executable(CUgraphExec executable, CUgraph graph,
     // Without such nodes, it is no longer like the executable graph, and the driver says so.
     if (!rewritten) return std::nullopt;
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
-    keep_in_use(rewritten->copy->graph(), known->memory);
+    rewritten->end = record_at_end(rewritten->copy->graph(), *known->memory);
     const CUresult result = update(rewritten->copy->graph());
     if (result == CUDA_SUCCESS) take_over(*known, 0, *rewritten);
     for (CUgraphNode* const node : named) *node = original_of(*rewritten, *node);
@@ -362,7 +378,6 @@ std::optional<CUresult> set_child_graph(CUgraphExec executable, CUgraphNode node
     auto rewritten = rewriter_for(*known, first, within).rewrite(child);
     if (!rewritten) return driver()->exec_set_child_graph(executable, named.copy, child);
     if (add_variants(*known, rewritten->replaced)) mark_written(*known);
-    keep_in_use(rewritten->copy->graph(), known->memory);
     const CUresult result = driver()->exec_set_child_graph(executable, named.copy, rewritten->copy->graph());
     if (result == CUDA_SUCCESS) take_over(*known, first, *rewritten);
     return result;
@@ -430,7 +445,7 @@ void executable_about_to_end(CUgraphExec executable) {
     executables().erase(executable);
     executables_count.store(executables().size(), std::memory_order_relaxed);
   }
-  known->memory->is_ending.store(true, std::memory_order_relaxed);
+  give_back_when_unused(known->memory);
   const std::lock_guard lock(known->mutex);
   if (known->ready) driver()->event_destroy(std::exchange(known->ready, nullptr));
 }
@@ -441,6 +456,7 @@ void graphs_ended(uint64_t context_id) {
     own_streams().streams.erase(context_id);
   }
   forget_idle_nodes(context_id);
+  forget_executables(context_id);
   forget_graphs(context_id);
 }
 

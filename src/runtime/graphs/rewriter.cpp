@@ -59,6 +59,7 @@ CUDA_KERNEL_NODE_PARAMS params_of(CUgraphNode node) {
 }
 
 CUgraphNode original_of(const RewrittenCopy& rewritten, CUgraphNode copy) {
+  if (copy == rewritten.end) return nullptr;
   for (const auto& [place, node] : rewritten.replaced) {
     if (node.has_added(copy)) return rewritten.copy->original_of(node.node());
   }
@@ -83,7 +84,7 @@ void leave_graph(CUgraph graph, const LaunchReason& reason) {
 }
 
 std::optional<RewrittenCopy> Rewriter::rewrite(CUgraph graph) {
-  RewrittenCopy out{std::make_unique<GraphCopy>(graph), {}};
+  RewrittenCopy out{std::make_unique<GraphCopy>(graph), {}, nullptr};
   const bool in_one_row = is_one_row(graph);
   for (size_t place = 0; place < out.copy->nodes().size(); ++place) {
     const GraphCopy::Node& node = out.copy->nodes()[place];

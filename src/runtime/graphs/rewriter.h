@@ -21,12 +21,14 @@ using Replaced = std::map<size_t, ReplacedNode>;
 struct RewrittenCopy {
   std::unique_ptr<GraphCopy> copy;
   Replaced replaced;
+  CUgraphNode end = nullptr;  // behind all others (graph_memory.h)
 };
 
 // The parameters of a kernel's node.
 CUDA_KERNEL_NODE_PARAMS params_of(CUgraphNode node);
 
-// The program's node in place of a copy's; the node itself if it is none of the copy's.
+// The program's node in place of a copy's; the node itself if it is none of the copy's. None stands for its
+// end.
 CUgraphNode original_of(const RewrittenCopy& rewritten, CUgraphNode copy);
 
 // True if the graph, or one within it, has nodes that run rewritten parents.
