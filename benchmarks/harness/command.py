@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from . import (build, costs, decisions, device, figures, floors, kernel_profile, measure, offered, process, report,
-               results, rows, serve, texts, variants)
+               results, rows, serve, texts, variants, waiting)
 from .progress import Progress
 from .rows import BadInput
 
@@ -40,6 +40,8 @@ def parser():
                      " grid/host-readback")
     how.add_argument("--guard", action="store_true",
                      help="measure what the guard needs, and print which of its decisions are right")
+    how.add_argument("--waits", action="store_true",
+                     help="measure the programs that wait for their children, preloaded, against tail launches and flat code")
     how.add_argument("--reps", type=int, default=7, help="counted repetitions of each variant, at least 5 (7)")
     how.add_argument("--no-prime", action="store_true", help="no uncounted run right before each counted one")
     how.add_argument("--timeout", type=float, default=10, help="seconds after which a program hangs (10)")
@@ -105,8 +107,12 @@ def print_list(found):
 
 def all_tables(content, markdown):
     """Everything that is printed at the end of a run."""
-    text = report.text_of(content, markdown)
-    return text if not decisions.has_decisions(content) else text + "\n\n" + decisions.text_of(content, markdown)
+    parts = [report.text_of(content, markdown)]
+    if decisions.has_decisions(content):
+        parts.append(decisions.text_of(content, markdown))
+    if waiting.has_waits(content):
+        parts.append(waiting.text_of(content, markdown))
+    return "\n\n".join(parts)
 
 
 def from_files(arguments):
@@ -165,8 +171,10 @@ def check_numbers(arguments):
 
 
 def chosen_rows(arguments):
-    found = rows.choose(rows.read_all(arguments.benchmarks), arguments.names, arguments.paper, arguments.quick,
-                        arguments.all)
+    found = rows.read_all(arguments.benchmarks)
+    if arguments.waits:
+        found = [row for row in found if row.waits]
+    found = rows.choose(found, arguments.names, arguments.paper, arguments.quick, arguments.all or arguments.waits)
     if arguments.part:
         earlier = {}
         if arguments.expect:
@@ -245,9 +253,10 @@ class Run:
 
 
 def wanted_variants(arguments, usual):
-    """The globs of --variants, and those of --guard."""
+    """The globs of --variants, and those of --guard and --waits."""
     globs = [word.strip() for word in arguments.variants.split(",") if word.strip()]
-    return globs + variants.names_for_guard(usual) if arguments.guard else globs
+    globs += variants.names_for_guard(usual) if arguments.guard else []
+    return globs + (waiting.VARIANTS if arguments.waits else [])
 
 
 def session_of(arguments, where, folder, progress):
@@ -266,7 +275,7 @@ def prepare(arguments, chosen, progress):
     if found is None:
         raise serve.NoDevice(why_not)
     where = process.Installation(os.path.abspath(arguments.build))
-    programs = [row.program for row in chosen]
+    programs = [program for row in chosen for program in row.programs()]
     if not arguments.no_build:
         build.build(ROOT, where.build, programs, progress.say)
     build.check(where, programs)

@@ -98,7 +98,7 @@ class RowRun:
         """The first process alone, since it makes the input for all, then the others together."""
         program = self.session.where.program("bench", self.row.program)
         all_variants = planned(program, self.session.combinations, self.session.options.variants, self.row.native,
-                               self.session.usual)
+                               self.session.usual, self.row.waits)
         variants = [variant for variant in all_variants if not variant.earlier_runs]
         if not variants:
             return

@@ -24,7 +24,13 @@ class Row:
     quick: bool = False
     figure: str = ""
     native: bool = True  # whether it is measured natively: no pending-launch limit is large enough for some
+    folder: str = ""  # where the row is from, of the program's name unless it holds several
+    waits: str = ""  # the program that solves the same by kernels that wait for their children
     more: dict = field(default_factory=dict)
+
+    def programs(self):
+        """All programs that the row needs."""
+        return [self.program, self.waits] if self.waits else [self.program]
 
     def facts(self):
         """What a result file keeps of the row."""
@@ -33,8 +39,8 @@ class Row:
         return facts
 
 
-def read_row(entry, program, file):
-    """One entry of a rows.json, checked."""
+def read_row(entry, folder, file):
+    """One entry of a rows.json, checked. Its program has the folder's name, or names itself."""
     if not isinstance(entry, dict):
         raise BadInput(f"{file}: a row must be an object, not {entry!r}")
     for key in ("paper", "name"):
@@ -43,9 +49,10 @@ def read_row(entry, program, file):
     arguments = entry.get("arguments")
     if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments):
         raise BadInput(f"{file}: row {entry['name']}: \"arguments\" must be a list of strings")
-    known = ("paper", "name", "arguments", "quick", "figure", "native")
-    return Row(entry["name"], entry["paper"], program, arguments, bool(entry.get("quick")), entry.get("figure", ""),
-               bool(entry.get("native", True)), {key: value for key, value in entry.items() if key not in known})
+    known = ("paper", "name", "program", "arguments", "quick", "figure", "native", "waits")
+    return Row(entry["name"], entry["paper"], entry.get("program", folder), arguments, bool(entry.get("quick")),
+               entry.get("figure", ""), bool(entry.get("native", True)), folder, entry.get("waits", ""),
+               {key: value for key, value in entry.items() if key not in known})
 
 
 def read_all(benchmarks):

@@ -59,7 +59,7 @@ def write(content, benchmarks):
     """Rewrites every README whose program is in the file; returns the files. Nothing is written if one cannot be."""
     programs = {}
     for record in content["rows"]:
-        programs.setdefault(record["program"], []).append(record)
+        programs.setdefault(record.get("folder") or record["program"], []).append(record)
     new = {}
     for program, records in sorted(programs.items()):
         path = os.path.join(benchmarks, program, "README.md")

@@ -20,6 +20,7 @@ SLOW_REPS = 3
 UNPRIMED_MS = 100.0  # a repetition over this does not care whether the device was idle before
 NATIVE, BEST, FLAT, LIBRARY = "native", "native best", "flat", "library"
 BY_HAND = "klap"  # the program aggregated by hand, as in the KLAP paper
+WAITS = "waits"  # preloaded: another program, whose kernels wait for their children
 PLAIN = (FLAT, LIBRARY, BY_HAND)  # in the order of their columns
 AT_BEST = " at best limit"
 READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP paper
@@ -69,6 +70,7 @@ class Variant:
     settings: dict = field(default_factory=dict)  # environment variables of a preloaded process
     limit: int = 0  # the pending limit that is set; 0 leaves the default
     earlier_runs: int = 0  # processes that run before the one that is measured, with a cache of their own
+    program: str = ""  # another one than the row's
 
 
 def native(name, limit=0):
@@ -125,11 +127,12 @@ def plain_order(name):
     return (PLAIN.index(name) if name in PLAIN else len(PLAIN), name)
 
 
-def planned(program, combinations, patterns, natively=True, usual=None):
+def planned(program, combinations, patterns, natively=True, usual=None, waits=""):
     """The variants of a row that are known before its best limit is, the one to start first at the front."""
     has = offered.variants_of(program)
     plain = sorted((name for name in has if name != "cdp"), key=plain_order)
     found = [Variant(name, "plain", ["--variant", name]) for name in plain]
+    found += [Variant(WAITS, "preloaded", program=waits)] if waits else []
     found += [preloaded(*pair) for pair in combinations]
     found += [ablated("grid", "host", key) for key in OPTIMISATIONS]
     found += [with_option("grid", "host", option) for option in OPTIONS]
@@ -148,7 +151,7 @@ class Runner:
     def __init__(self, session, row, variant, folder, **settings):
         self.session = session
         self.variant = variant
-        self.program = session.where.program("bench", row.program)
+        self.program = session.where.program("bench", variant.program or row.program)
         self.arguments = [*row.arguments, *variant.arguments]
         self.settings = settings
         self.folder = folder

@@ -33,7 +33,7 @@ option = lambda name, usual: words[words.index(name) + 1] if name in words else 
 limit = int(option("--pending-limit", "2048"))
 name = option("--variant", "native")
 if "LD_PRELOAD" in os.environ:
-    name = os.environ["KLAP_GRANULARITY"] + "/" + os.environ["KLAP_LAUNCHER"]
+    name = "/".join(os.environ[key] for key in ("KLAP_GRANULARITY", "KLAP_LAUNCHER") if key in os.environ) or "waits"
 def log(text):
     with open(os.path.join(os.path.dirname(me), "log.txt"), "a") as file:
         file.write(f"{name} {os.getpid()} {text}\n")

@@ -79,7 +79,7 @@ class RowsTest(WithPrograms):
     def test_the_repository_s_own_rows(self):
         found = rows.read_all(os.path.join(ROOT, "benchmarks"))
         for row in found:
-            self.assertTrue(os.path.isdir(os.path.join(ROOT, "benchmarks", row.program)))
+            self.assertTrue(os.path.isdir(os.path.join(ROOT, "benchmarks", row.folder)))
 
 
 class InterruptTest(WithPrograms):
