@@ -8,9 +8,7 @@
 #include <thread>
 
 #include "case_file.h"
-#include "random/print_ptx.h"
-#include "random/program_case.h"
-#include "random/reduce.h"
+#include "random/sample.h"
 #include "support/file.h"
 
 namespace klap::differential::random {
@@ -46,7 +44,7 @@ class Campaign {
 
  private:
   struct Batch {
-    std::vector<Program> programs;
+    std::vector<std::unique_ptr<Sample>> programs;
     TemporaryFolder folder;
     std::vector<std::filesystem::path> files;
     size_t started = 0, ended = 0;  // configurations
@@ -68,7 +66,7 @@ class Campaign {
     Work work;
     work.configuration = plan_.configurations[batch_->started++];
     work.files = batch_->files;
-    work.first_seed = batch_->programs.front().seed;
+    work.first_seed = batch_->programs.front()->seed();
     work.last_seed = work.first_seed + plan_.seeds - 1;
     work.limit = kBatchLimit;
     // Programs of every kind have children that their thread may run.
@@ -85,16 +83,22 @@ class Campaign {
     for (uint64_t i = 0; i < plan_.batch; ++i) {
       if (plan_.programs != 0 && next_ - plan_.seed >= plan_.programs && i > 0) break;
       const uint64_t seed = next_++;
-      batch_->programs.push_back(generate(seed, plan_.mixes[seed % plan_.mixes.size()]));
+      batch_->programs.push_back(make_sample(seed, plan_.mixes[seed % plan_.mixes.size()]));
       batch_->files.push_back(batch_->folder.path() / fmt::format("{}.json", seed));
-      write(batch_->programs.back(), batch_->files.back());
+      look_for_refusal(write(*batch_->programs.back(), batch_->files.back()));
     }
   }
 
-  void write(const Program& program, const std::filesystem::path& file) const {
-    Case c = to_case(program);
+  Case write(const Sample& program, const std::filesystem::path& file) const {
+    Case c = program.to_case();
     if (plan_.plant) plan_.plant(c);
     write_case(c, file);
+    return c;
+  }
+
+  void look_for_refusal(const Case& c) {
+    if (!plan_.refusal) return;
+    if (const std::string reason = plan_.refusal(c); !reason.empty()) ++tally_.refused[reason];
   }
 
   void collect() {
@@ -120,7 +124,7 @@ class Campaign {
     if (++batch.ended == plan_.configurations.size()) tally_.programs += batch.programs.size();
     if (report.problem(run.work()).empty()) return;
     for (size_t i = 0; i < batch.programs.size() && tally_.failures.size() < plan_.most_failures; ++i) {
-      look_at(batch.programs[i], run.work());
+      look_at(*batch.programs[i], run.work());
     }
   }
 
@@ -128,14 +132,14 @@ class Campaign {
     if (!statistics.is_object()) return;
     tally_.rewritten += statistics.at("sites").at("rewritten").get<uint64_t>();
     for (const auto& [reason, count] : statistics.at("sites").at("left").items())
-      tally_.left += count.get<uint64_t>();
+      tally_.left[reason] += count.get<uint64_t>();
     for (const auto& [parent, count] : statistics.at("launches").at("redirected").items()) {
       tally_.redirected += count.get<uint64_t>();
     }
   }
 
   // Runs one program of a batch that failed alone; reduces it if it is the culprit.
-  void look_at(const Program& program, const Work& work) {
+  void look_at(const Sample& program, const Work& work) {
     const auto [text, kind] = run_alone(program, work, kBatchLimit);
     if (kind.empty()) return;
     if (!plan_.faulty_library.empty()) {
@@ -144,15 +148,22 @@ class Campaign {
       if (run_alone(program, usual, kBatchLimit).second.empty()) keep(program, program, work, text);
       return;
     }
-    fmt::print(stderr, "klap_random: program {} in {}: {}", program.seed, work.configuration.name, text);
-    const Program small = reduce(
-        program, [&](const Program& p) { return run_alone(p, work, kTryLimit).second == kind; },
-        plan_.most_tries);
-    keep(program, small, work, text);
+    fmt::print(stderr, "klap_random: program {} in {}: {}", program.seed(), work.configuration.name, text);
+    const auto fails = [&](const Sample& smaller) {
+      return run_alone(smaller, work, kTryLimit).second == kind &&
+             (!smaller.may_be_wrong_when_reduced() || is_right_natively(smaller, work));
+    };
+    keep(program, *program.reduced(fails, plan_.most_tries), work, text);
+  }
+
+  bool is_right_natively(const Sample& program, const Work& work) const {
+    Work native = work;
+    native.configuration = chosen_configurations("native")[0];
+    return !work.configuration.is_preloaded || run_alone(program, native, kTryLimit).second.empty();
   }
 
   // What was wrong, for people, and its kind; both empty if nothing was.
-  std::pair<std::string, std::string> run_alone(const Program& program, const Work& work,
+  std::pair<std::string, std::string> run_alone(const Sample& program, const Work& work,
                                                 std::chrono::seconds limit) const {
     const TemporaryFolder folder;
     Work alone = work;
@@ -163,19 +174,19 @@ class Campaign {
     const Report report = run.wait();
     const std::string text = report.problem(alone);
     if (text.empty()) return {};
-    return {text + report.first_errors(), kind_of(report, "random_" + std::to_string(program.seed))};
+    return {text + report.first_errors(), kind_of(report, "random_" + std::to_string(program.seed()))};
   }
 
-  void keep(const Program& program, const Program& small, const Work& work, const std::string& text) {
-    const std::string name = fmt::format("random_{}_{}", program.seed, work.configuration.name);
+  void keep(const Sample& program, const Sample& small, const Work& work, const std::string& text) {
+    const std::string name = fmt::format("random_{}_{}", program.seed(), work.configuration.name);
     Work again = work;
     again.files = {plan_.out / (name + ".json")};
     write(small, again.files[0]);
     write(program, plan_.out / (name + "_whole.json"));
     tally_.failures.push_back(fmt::format("program {} in {} ({} of {} parts after reduction)\n{}again: {}\n",
-                                          program.seed, work.configuration.name, size_of(small),
-                                          size_of(program), text, command_line(again)));
-    tally_.failing.push_back(program.seed);
+                                          program.seed(), work.configuration.name, small.size(),
+                                          program.size(), text, command_line(again)));
+    tally_.failing.push_back(program.seed());
     write_file(plan_.out / (name + ".txt"), tally_.failures.back());
   }
 

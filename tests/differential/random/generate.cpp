@@ -73,10 +73,11 @@ bool change_feature(Mix& mix, std::span<const Feature> features, std::string_vie
 void change_mix(Mix& mix, std::string_view item) {
   if (change_feature(mix, kFeatures, item) || change_feature(mix, kOrderFeatures, item)) return;
   const bool is_legal = item == "legal";
-  if (is_legal || item == "all" || item == "swarm" || item == "order") {
+  if (is_legal || item == "all" || item == "swarm" || item == "order" || item == "waits") {
     mix = {};
     mix.swarm = item == "swarm";
     mix.order = item == "order";
+    mix.waits = item == "waits";
     for (const Feature& f : kFeatures) mix.*f.member = !is_legal || f.legal_today;
     return;
   }
@@ -84,7 +85,7 @@ void change_mix(Mix& mix, std::string_view item) {
   for (const Feature& f : kFeatures) names += (names.empty() ? "" : ", ") + std::string(f.name);
   for (const Feature& f : kOrderFeatures) names += ", " + std::string(f.name);
   throw Error(ErrorCode::Config, "\"" + std::string(item) + "\" is not a mix")
-      .fix("all, legal, swarm, order, or + or - and one of " + names);
+      .fix("all, legal, swarm, order, waits, or + or - and one of " + names);
 }
 
 // What a program may cost: launches that wait at the same time are limited (2,048 by default), and the

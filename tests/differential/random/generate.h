@@ -46,13 +46,16 @@ struct Mix {
   bool aliases = true;    // two addresses of the same cells
   bool other_streams = true;  // per-thread and fire-and-forget
   bool addresses = true;  // instead, programs that ask one question about addresses (generate_addresses.h)
+  // Programs whose kernels wait for their children (random/waits/), instead of all other ones.
+  bool waits = false;
   // Each program takes only half of the above, at random: features hide each other where all come together.
   bool swarm = false;
 };
 
-// "all"; "order": programs whose result depends on ordered launches; "swarm": a random half of all, for each
-// program another; "legal": only code that a launch site may have around it to be rewritten today. Then
-// changes, as in "legal,+loops" or "all,-recursion,-null_stream". Throws Error(Config) that lists the names.
+// "all"; "waits": programs of version 1 whose kernels wait for their children; "order": programs whose result
+// depends on ordered launches; "swarm": a random half of all, for each program another; "legal": only code
+// that a launch site may have around it to be rewritten today. Then changes, as in "legal,+loops" or
+// "all,-recursion,-null_stream". Throws Error(Config) that lists the names.
 Mix parse_mix(std::string_view text);
 
 Program generate(uint64_t seed, const Mix& mix);

@@ -16,19 +16,44 @@
 
 #include "case_file.h"
 #include "random/campaign.h"
-#include "random/program_case.h"
+#include "random/sample.h"
 #include "support/error.h"
+#include "transform/suspension/split_unit.h"
 
 namespace klap::differential::random {
 
 namespace {
 
+uint64_t total(const std::map<std::string, uint64_t>& counts) {
+  uint64_t sum = 0;
+  for (const auto& [name, count] : counts) sum += count;
+  return sum;
+}
+
 void print(const Tally& tally) {
   fmt::print(
       "{} programs in all configurations, {} runs; preloaded: {} sites rewritten, {} left, {} launches "
       "redirected\n",
-      tally.programs, tally.runs, tally.rewritten, tally.left, tally.redirected);
+      tally.programs, tally.runs, tally.rewritten, total(tally.left), tally.redirected);
+  for (const auto& [reason, count] : tally.left) fmt::print("left: {} sites, {}\n", count, reason);
+  for (const auto& [reason, count] : tally.refused) fmt::print("refused: {} programs, {}\n", count, reason);
   for (const std::string& failure : tally.failures) fmt::print("FAILED {}", failure);
+}
+
+// Programs that the library leaves as they are test nothing.
+constexpr uint64_t kMostRefused = 5;  // percent
+bool are_many_refused(const Tally& tally) {
+  return total(tally.refused) * 100 > tally.programs * kMostRefused;
+}
+
+// The reason why the library does not split the program's kernels where they wait. Places are left out.
+std::string refusal(const Case& c) {
+  const auto split = transform::split_at_waits(ptx::parse(c.ptx, c.name));
+  if (!split || split->problem.empty()) return "";
+  const std::string& problem = split->problem;
+  const size_t begin = problem.find(": "), end = problem.rfind(" (");
+  const size_t from = begin == std::string::npos ? 0 : begin + 2;
+  return problem.substr(from, end - from);
 }
 
 bool needs_emulator(const Plan& plan) {
@@ -57,7 +82,9 @@ int run(const Plan& plan) {
   }
   if (!plan.faulty_library.empty()) return print_find(plan, tally);
   print(tally);
-  return tally.failures.empty() ? 0 : 1;
+  if (are_many_refused(tally))
+    fmt::print("FAILED more than {} % of the programs are refused\n", kMostRefused);
+  return tally.failures.empty() && !are_many_refused(tally) ? 0 : 1;
 }
 
 int main_or_throw(int argc, char** argv) {
@@ -97,10 +124,11 @@ int main_or_throw(int argc, char** argv) {
   if (mixes.empty()) mixes = {"legal", "swarm"};
   for (const std::string& mix : mixes) plan.mixes.push_back(parse_mix(mix));
   if (!write.empty()) {
-    write_case(to_case(generate(plan.seed, plan.mixes[plan.seed % plan.mixes.size()])), write);
+    write_case(make_sample(plan.seed, plan.mixes[plan.seed % plan.mixes.size()])->to_case(), write);
     return 0;
   }
   plan.time = std::chrono::seconds(seconds);
+  plan.refusal = refusal;
   plan.configurations = chosen_configurations(configurations);
   return run(plan);
 }
