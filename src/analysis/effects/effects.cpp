@@ -9,6 +9,7 @@
 #include "analysis/graph/graph.h"
 #include "analysis/launches/idioms.h"
 #include "analysis/launches/sites.h"
+#include "analysis/suspension/suspension.h"
 #include "ptx/lines.h"
 #include "ptx/opcodes.h"
 #include "support/error.h"
@@ -79,10 +80,8 @@ bool is_strong_store(const Module& m, const Statement& s) {
 std::optional<EffectKind> external_effect(std::string_view name) {
   using enum EffectKind;
   static const std::map<std::string_view, EffectKind> kKnown = {
-      {"malloc", Allocation},
-      {"free", Allocation},
-      {"vprintf", Printing},
-      {"__assertfail", Assertion},
+      {"malloc", Allocation},   {"free", Allocation},  {kTakeFrame, Allocation},
+      {kGiveFrame, Allocation}, {"vprintf", Printing}, {"__assertfail", Assertion},
   };
   const auto found = kKnown.find(name);
   if (found == kKnown.end()) return std::nullopt;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/suspension/suspension.h"
+
 namespace klap::analysis {
 
 using ptx::Module;
@@ -20,9 +22,10 @@ bool names_another_space(std::string_view modifier) {
          modifier.starts_with(".param");
 }
 
-// Functions of CUDA's own libraries, which give nobody an address in shared memory.
+// Functions of CUDA's own libraries and of frames, which give nobody an address in shared memory.
 bool is_of_toolkit(std::string_view function) {
-  for (const std::string_view known : {"cuda", "__cuda", "malloc", "free", "vprintf", "__assertfail"}) {
+  for (const std::string_view known :
+       {"cuda", "__cuda", "malloc", "free", "vprintf", "__assertfail", kTakeFrame, kGiveFrame}) {
     if (function.starts_with(known)) return true;
   }
   return false;

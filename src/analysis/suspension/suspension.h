@@ -23,6 +23,8 @@ namespace klap::analysis {
 
 // A register that kernels declare which have been split at their waits: all of their threads end at once.
 inline constexpr char kEndsTogether[] = "%__klap_ends_together";
+// Functions that give blocks that stop their memory (ptx-patterns/templates/suspension/frames.cu).
+inline constexpr char kTakeFrame[] = "__klap_take_frame", kGiveFrame[] = "__klap_give_frame";
 
 // A shared variable of such kernels. Its words are accessed by its name alone, and only numbers that no
 // launch has to do with are written to it.

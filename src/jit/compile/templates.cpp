@@ -427,6 +427,8 @@ std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime, bool
   return compiled("common/device_memory.cu", options);
 }
 
+std::shared_ptr<const ptx::Module> frames_template() { return compiled("suspension/frames.cu", {}); }
+
 namespace {
 
 std::string word_list(const std::vector<uint32_t>& words) {

@@ -79,6 +79,8 @@ std::shared_ptr<const ptx::Module> launch_queue_consumer_template(const transfor
 
 // Replaces a module's malloc and free on the device, and cudaMalloc and cudaFree if `has_runtime`.
 std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime, bool in_chunks);
+// Defines the functions that give memory to blocks that stop.
+std::shared_ptr<const ptx::Module> frames_template();
 
 // The kernel of a promoted chain, the code in the body of a link, and the code with which blocks launch each
 // other.

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/compile/templates.h"
 #include "jit/compile/toolchain.h"
 #include "jit/generate/memory_unit.h"
 #include "jit/plan/options.h"
 #include "jit/strategy/kernel_names.h"
 #include "support/error.h"
 #include "transform/runtime_calls/no_runtime.h"
+#include "transform/suspension/frame_functions.h"
 
 namespace klap::jit {
 namespace {
@@ -145,8 +147,12 @@ class LinkPlanner {
     out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), program_.units[u].name + " (rewritten)"});
   }
 
+  // The unit with the functions for device memory that are the module's own or klap_jit's.
   [[nodiscard]] std::string own_memory(size_t u, std::string text) const {
-    return memory_.changes(u) ? with_own_memory(text, memory_, program_.units[u].name) : std::move(text);
+    const std::string& name = program_.units[u].name;
+    if (memory_.changes(u)) text = with_own_memory(text, memory_, name);
+    if (!transform::has_frame_functions(text)) return text;
+    return transform::with_frame_functions(text, *frames_template(), name);
   }
 
   void add_memory() {

@@ -1,21 +1,24 @@
 // PTX for what a block that stops leaves behind: its frame.
 //
-// A frame is one piece of device memory. It begins with the block's place in its grid. Then follow, for each
-// thread, the number of the point where it stands (0 for one that has ended), the block's shared variables,
-// and the threads' values in rows of eight bytes a thread, so that the threads of a warp access one line.
+// A frame is one piece of device memory. It begins with the block's place in its grid (frame.h). Then follow,
+// for each thread, the number of the point where it stands (0 for one that has ended), the block's shared
+// variables, and the threads' values in rows of eight bytes a thread, so that the threads of a warp access
+// one line.
 //
-//     0   the block's index and its grid's extents, x y z | bytes of dynamic shared memory
-//     32  one number a thread | shared variables | rows
+//     KlapFrame | one number a thread | shared variables | rows
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "analysis/suspension/suspension.h"
+#include "suspension/frame.h"
 
 namespace klap::transform {
 
-inline constexpr uint32_t kFrameHeaderBytes = 32, kFrameDynamicBytes = 24;
+inline constexpr uint32_t kFrameHeaderBytes = KLAP_FRAME_BYTES,
+                          kFrameDynamicBytes = offsetof(KlapFrame, dynamic_bytes);
 
 class FrameCode {
  public:

@@ -97,8 +97,8 @@ class Splitter {
     }
     if (is_resumed) drop_debug_labels(m_, kernel_.body, edits);
     replace_exits(edits);
-    edits.insert_before(tokens.last - 1,
-                        "bra.uni $klap_w_end; " + ending() + stopping() + (is_resumed ? restoring() : ""));
+    edits.insert_before(tokens.last - 1, "bra.uni $klap_w_end; " + ending(is_resumed) + stopping(is_resumed) +
+                                             (is_resumed ? restoring() : ""));
     return edits.apply(tokens);
   }
 
@@ -123,17 +123,18 @@ class Splitter {
     }
   }
 
-  std::string clear_control() const {
+  // The block begins with that frame.
+  static std::string clear_control(std::string_view frame) {
     return fmt::format(
-        "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_cleared; st.shared.u64 [{}], 0; "
+        "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_cleared; st.shared.u64 [{}], {}; "
         "st.shared.u32 {}, 0; st.shared.u32 {}, 0; st.shared.u32 {}, 0; st.shared.u32 [{}+{}], 0; "
         "st.shared.u32 [{}+{}], 0; st.shared.u32 [{}+{}], 0; $klap_w_cleared: mov.u32 %klap_w_turn, {}; ",
-        kControl, kPending, kStops, kEnded, kControl, kCounters, kControl, kCounters + 4, kControl,
+        kControl, frame, kPending, kStops, kEnded, kControl, kCounters, kControl, kCounters + 4, kControl,
         kCounters + 8, kCounters);
   }
 
   std::string beginning() const {
-    std::string text = FrameCode::threads() + clear_control() + barrier();
+    std::string text = FrameCode::threads() + clear_control("0") + barrier();
     for (const char* const name : {"ctaid", "nctaid"}) {
       for (const char axis : {'x', 'y', 'z'})
         text += fmt::format("mov.u32 %klap_w_{0}_{1}, %{0}.{1}; ", name, axis);
@@ -145,10 +146,11 @@ class Splitter {
   // The threads that have not ended go to where they stand, once each has what it needs.
   std::string resuming() const {
     std::string text =
-        FrameCode::threads() + clear_control() +
+        FrameCode::threads() +
         fmt::format("ld.param.u64 %klap_w_frame, [{}]; cvta.to.global.u64 %klap_w_frame, %klap_w_frame; ",
                     kFrameParameter) +
-        block_place(false) + computed() + frame_.layout() + FrameCode::addresses() +
+        clear_control("%klap_w_frame") + block_place(false) + computed() + frame_.layout() +
+        FrameCode::addresses() +
         "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
         fmt::format("ld.global.u32 %klap_w_point, [%klap_w_c+{}]; ", kFrameHeaderBytes) +
         frame_.shared(false) + barrier() +
@@ -184,16 +186,12 @@ class Splitter {
     return text;
   }
 
-  // The first thread frees the frame when all have taken their values.
+  // The block keeps the frame for when it stops again.
   std::string restoring() const {
     std::string text;
     for (size_t i = 0; i < suspension_.points.size(); ++i)
       text += fmt::format("$klap_w_restore_{}: {} bra.uni $klap_w_restored; ", i, frame_.values(i, false));
     text += "$klap_w_restored: " + barrier() +
-            "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_freed; "
-            "cvta.global.u64 %klap_w_frame, %klap_w_frame; "
-            "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_frame; call.uni free, (param0); } "
-            "$klap_w_freed: "
             "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_end; ";
     return text + go_to_point(suspension_, "at");
   }
@@ -280,12 +278,23 @@ class Splitter {
 
   // Threads that have ended go on to take part in meetings, until all have. So no thread leaves before the
   // others, which not every engine could bear.
-  static std::string ending() {
+  static std::string ending(bool is_resumed) {
     return fmt::format("$klap_w_end: mov.u32 %klap_w_point, 0; red.shared.add.u32 {}, 1; $klap_w_wait: ",
                        kEnded) +
            meeting() +
            "@%klap_w_stop bra $klap_w_leave; setp.lt.u32 %klap_w_others, %klap_w_ended, %klap_w_threads; "
-           "@%klap_w_others bra $klap_w_wait; ret; ";
+           "@%klap_w_others bra $klap_w_wait; " +
+           (is_resumed ? give_frame() : "") + "ret; ";
+  }
+
+  // The first thread gives back the block's frame.
+  static std::string give_frame() {
+    return fmt::format(
+        "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_given; "
+        "ld.shared.u64 %klap_w_frame, [{}]; cvta.global.u64 %klap_w_frame, %klap_w_frame; "
+        "{{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_frame; call.uni {}, (param0); }} "
+        "$klap_w_given: ",
+        kControl, analysis::kGiveFrame);
   }
 
   void replace_exits(ptx::Edits& edits) const {
@@ -298,11 +307,11 @@ class Splitter {
 
   // A thread that waits meets the others at their barrier, so that none of them goes on. Then all threads of
   // the block are here.
-  std::string stopping() const {
+  [[nodiscard]] std::string stopping(bool is_resumed) const {
     std::string text = fmt::format("$klap_w_suspend: st.relaxed.cta.shared.u32 {}, 1; ", kStops) + meeting() +
                        "$klap_w_leave: ";
     text += frame_.layout() + "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_made; " +
-            make_frame() + "$klap_w_made: " + barrier() +
+            make_frame(is_resumed) + "$klap_w_made: " + barrier() +
             fmt::format("ld.shared.u64 %klap_w_frame, [{}]; ", kControl) + FrameCode::addresses() +
             frame_.shared(true) +
             "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
@@ -324,13 +333,23 @@ class Splitter {
         (runtime_ + "PeekAtLastError"));
   }
 
-  std::string make_frame() const {
-    return "{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_bytes; .param .b64 retval0; "
-           "call.uni (retval0), malloc, (param0); ld.param.b64 %klap_w_frame, [retval0+0]; } "
-           "setp.ne.s64 %klap_w_p, %klap_w_frame, 0; @%klap_w_p bra $klap_w_has_frame; trap; "
-           "$klap_w_has_frame: "
-           "cvta.to.global.u64 %klap_w_frame, %klap_w_frame; " +
-           fmt::format("st.shared.u64 [{}], %klap_w_frame; ", kControl) + block_place(true);
+  // One that the block has from when it stopped before, or else a new one.
+  [[nodiscard]] std::string make_frame(bool is_resumed) const {
+    std::string text;
+    if (is_resumed)
+      text = fmt::format(
+          "ld.shared.u64 %klap_w_frame, [{}]; setp.ne.s64 %klap_w_p, %klap_w_frame, 0; "
+          "@%klap_w_p bra $klap_w_has_frame; ",
+          kControl);
+    return text +
+           fmt::format(
+               "{{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_bytes; .param .b64 retval0; "
+               "call.uni (retval0), {}, (param0); ld.param.b64 %klap_w_frame, [retval0+0]; }} "
+               "setp.ne.s64 %klap_w_p, %klap_w_frame, 0; @%klap_w_p bra $klap_w_has_new; trap; "
+               "$klap_w_has_new: cvta.to.global.u64 %klap_w_frame, %klap_w_frame; "
+               "st.shared.u64 [{}], %klap_w_frame; $klap_w_has_frame: ",
+               analysis::kTakeFrame, kControl) +
+           block_place(true);
   }
 
   // Each has one value, as the analyses of launches want it.
@@ -411,17 +430,15 @@ SplitKernel split_kernel(const Module& unit, const Function& kernel, const Suspe
 
 // Functions that the new code calls, where the unit declares none, and what its blocks share.
 std::string split_declarations(const Module& unit) {
-  static const std::pair<const char*, const char*> kOfLanguage[] = {
-      {"malloc", "(.param .b64 r) malloc (.param .b64 a)"}, {"free", "free (.param .b64 a)"}};
   static const std::pair<const char*, const char*> kOfRuntime[] = {
       {"GetParameterBufferV2",
        "(.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 .b8 c[12], .param .b32 d)"},
       {"LaunchDeviceV2", "(.param .b64 a, .param .b64 b)"},
       {"PeekAtLastError", "()"}};
   const std::string prefix = runtime_prefix(unit);
-  std::string text;
-  for (const auto& [name, declared] : kOfLanguage)
-    if (unit.find_function(name) == nullptr) text += fmt::format(".extern .func {}; ", declared);
+  std::string text =
+      fmt::format(".extern .func (.param .b64 r) {} (.param .b64 a); .extern .func {} (.param .b64 a); ",
+                  analysis::kTakeFrame, analysis::kGiveFrame);
   for (const auto& [name, parameters] : kOfRuntime) {
     const std::string function = prefix + name;
     const char* const result = std::string_view(name).starts_with("Get") ? ".b64" : ".b32";

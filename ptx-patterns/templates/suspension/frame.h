@@ -1,0 +1,16 @@
+// What the memory of a stopped block's frame begins with (transform/suspension/frame_code.h). The split
+// kernels write the first part, and the functions that give out frames the second one.
+#ifndef KLAP_FRAME_H
+#define KLAP_FRAME_H
+
+struct KlapFrame {
+  unsigned int block[3], grid[3];  // the block's index and its grid's extents
+  unsigned int dynamic_bytes;      // of shared memory
+  unsigned int place;              // which row of frames.cu the frame belongs to
+  unsigned long long next;         // in a list: the word of the next one
+  unsigned long long unused;
+};
+#define KLAP_FRAME_BYTES 48
+static_assert(sizeof(KlapFrame) == KLAP_FRAME_BYTES, "what stands behind is aligned as widely as any value");
+
+#endif
