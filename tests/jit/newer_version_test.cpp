@@ -133,7 +133,7 @@ TEST(NewerVersion, IsNoneIfAnotherUnitCallsAFunctionThatWaits) {
   waiting.units[1].ptx = kernel("\tret;\n") + ".extern .func waits()\n;\n";
   const NewerVersion stays = in_newer_version(waiting, kHopper);
   EXPECT_FALSE(stays.program.has_value());
-  EXPECT_THAT(stays.problem, HasSubstr("waits waits, and another unit may call it"));
+  EXPECT_THAT(stays.problem, HasSubstr("waits waits or launches, and another unit may call it"));
 }
 
 // Such a program cannot run otherwise, so settings by which launches would be left do not hold.

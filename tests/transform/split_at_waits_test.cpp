@@ -171,6 +171,33 @@ TEST(SplitAtWaits, RefusesWhatCannotGoOn) {
               HasSubstr("a variable is declared in a nested scope"));
 }
 
+// The grid in which a kernel goes on has one block, and its place is not the one that the program means.
+TEST(SplitAtWaits, InlinesFunctionsThatAskForTheirPlace) {
+  const auto place = [](const std::string& more) {
+    return ".func (.param .b32 r) place\n()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, %ctaid.x;\n" + more +
+           "st.param.b32 [r], %r1;\nret;\n}\n";
+  };
+  const std::string call = "{ .param .b32 r; call.uni (r), place, (); ld.param.b32 %r1, [r]; }\n";
+  EXPECT_THAT(assembled_text(kLaunch + kWait + call + kUse, place("")),
+              Not(HasSubstr("call.uni (r), place")));
+  EXPECT_THAT(problem(kLaunch + kWait + call + kUse,
+                      place("{ .param .b32 r; call.uni (r), place, (); ld.param.b32 %r2, [r]; }\n")),
+              HasSubstr("a call of place"))
+      << "it calls itself";
+}
+
+// Their launches would be left, and with them the whole program.
+TEST(SplitAtWaits, DropsFunctionsThatLaunchAndAreInlined) {
+  const std::string launches =
+      ".entry k(.param .u64 p);\n.func launches\n()\n{\n.reg .b32 %r<10>;\n.reg .b64 %rd<10>;\n"
+      "mov.u64 %rd9, k;\n" +
+      kLaunch + "ret;\n}\n";
+  const std::string body = "{ call.uni launches, (); }\n" + kLaunch + kWait + kUse;
+  EXPECT_THAT(split(body, launches).waiting_functions, testing::ElementsAre("launches"));
+  EXPECT_THAT(split(body, launches).text, Not(HasSubstr("launches")));
+  EXPECT_THAT(split(kLaunch + kWait + kUse, launches).waiting_functions, testing::IsEmpty()) << "of nobody";
+}
+
 TEST(SplitAtWaits, RefusesOtherForms) {
   EXPECT_THAT(problem(kLaunch + kWait + "$proto: .callprototype _ ();\ncall %rd2, (), $proto;\n"),
               HasSubstr("a call through a register"));

@@ -213,12 +213,19 @@ class Finder {
     bool computes = !names.declares_shared();
     ptx::for_each_statement(function->body, [&](const Statement& s) {
       if (s.kind != StatementKind::Instruction || !computes) return;
-      computes = is_of_one_thread(m_, s) && !m_.is(s.head, "exit") && !names_shared(s);
+      computes =
+          is_of_one_thread(m_, s) && !m_.is(s.head, "exit") && !names_shared(s) && !names_place_in_grid(s);
       const auto call = parse_call(m_, s, names);
       if (call)
         computes = call->direct && (is_harmless(call->callee) || is_computation(call->callee, depth + 1));
     });
     return computes;
+  }
+  // A grid that goes on has one block, and only the kernel itself knows of which it was.
+  bool names_place_in_grid(const Statement& s) const {
+    for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t)
+      if (m_.text(t) == "%ctaid" || m_.text(t) == "%nctaid") return true;
+    return false;
   }
   bool names_shared(const Statement& s) const {
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {

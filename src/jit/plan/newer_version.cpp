@@ -67,7 +67,8 @@ std::string split(const Program& program, Unit& unit, std::vector<std::string>& 
   if (!split) return "";
   if (!split->problem.empty()) return split->problem;
   for (const std::string& function : split->waiting_functions)
-    if (is_named_elsewhere(program, unit, function)) return function + " waits, and another unit may call it";
+    if (is_named_elsewhere(program, unit, function))
+      return function + " waits or launches, and another unit may call it";
   unit.ptx = std::move(split->text);
   unit.cubin.clear();
   for (const transform::SplitWait& wait : split->waits)

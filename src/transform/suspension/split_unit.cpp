@@ -7,8 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/effects/effects.h"
 #include "analysis/effects/idle_waits.h"
 #include "analysis/inline/inlining.h"
+#include "analysis/launches/idioms.h"
 #include "analysis/suspension/suspension.h"
 #include "ptx/edit.h"
 #include "transform/suspension/split_kernel.h"
@@ -58,11 +60,28 @@ void open_scopes(const Module& unit, const Function& kernel, ptx::Edits& edits) 
   }
 }
 
+bool calls_any_of(const analysis::Effects& effects, std::string_view kind) {
+  return std::ranges::any_of(effects.all(), [&](const analysis::Effect& e) {
+    return e.kind == analysis::EffectKind::DeviceRuntime && analysis::idioms().is_kind(e.what, kind);
+  });
+}
+
+// Kernels that wait go on in grids of one block, where a called function would ask for its place in vain. So
+// they inline such functions, as kernels that are launched do.
+void add_waiting(const Module& unit, analysis::KernelNames& kernels) {
+  for (const Function& function : unit.functions) {
+    if (!function.is_definition || function.kind != ptx::FunctionKind::Entry) continue;
+    if (calls_any_of(analysis::CallGraph(unit, function).closure(function), "wait"))
+      kernels.emplace(function.name);
+  }
+}
+
 // Kernels with their calls inlined, since a called function cannot stop. Inlined bodies are scopes. Their
 // names have prefixes of their own, so they can do without: a thread can go on at labels of the body alone.
 Module inlined(const Module& unit) {
   analysis::KernelNames launched;
   analysis::add_launched(unit, launched);
+  add_waiting(unit, launched);
   const auto kernels = analysis::kernels_to_inline(unit, launched);
   if (kernels.empty()) return ptx::parse(unit.source, unit.name);
   Module module = with_inlined_calls(unit, kernels);
@@ -101,12 +120,18 @@ void remove_waiting_functions(const Module& unit, const std::vector<std::string>
     if (std::ranges::find(names, function.name) != names.end()) edits.replace(function.tokens, "");
 }
 
-// Functions other than kernels that wait. One that a kernel still comes to is a problem.
-void find_waiting_functions(const Module& unit, SplitUnit& out) {
-  const std::set<std::string_view> of_kernels = analysis::functions_of_kernels(unit);
+// Functions other than kernels that wait. One that a kernel still comes to is a problem. Those that launch
+// go as well where all kernels of the original unit have them inlined, since nobody would rewrite their
+// launches.
+void find_waiting_functions(const Module& original, const Module& unit, SplitUnit& out) {
+  const std::set<std::string_view> of_kernels = analysis::functions_of_kernels(unit),
+                                   once_of_kernels = analysis::functions_of_kernels(original);
   for (const Function& function : unit.functions) {
     if (function.kind == ptx::FunctionKind::Entry || !function.is_definition) continue;
     const auto waits = analysis::waits_that_matter(FlowFacts(unit, function));
+    if (waits.empty() && !of_kernels.contains(function.name) && once_of_kernels.contains(function.name) &&
+        calls_any_of(analysis::CallGraph(unit, function).own(function), "launch"))
+      out.waiting_functions.push_back(function.name);
     if (waits.empty()) continue;
     out.waiting_functions.push_back(function.name);
     if (of_kernels.contains(function.name))
@@ -122,7 +147,7 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
   if (!analysis::wait_that_matters(original)) return std::nullopt;
   const Module unit = inlined(original);
   SplitUnit out;
-  find_waiting_functions(unit, out);
+  find_waiting_functions(original, unit, out);
   ptx::Edits edits(unit);
   for (const Function& kernel : unit.functions) {
     if (!kernel.is_definition || kernel.kind != ptx::FunctionKind::Entry || !out.problem.empty()) continue;

@@ -22,7 +22,7 @@ struct SplitWait {
 struct SplitUnit {
   std::string text;
   std::vector<SplitWait> waits;
-  // Functions that wait and that no kernel of the unit needs any more. No other unit may call them.
+  // Functions that wait or launch and that no kernel of the unit needs any more. No other unit may call them.
   std::vector<std::string> waiting_functions;
   std::string problem;  // why a kernel cannot be split, with its name and a place; then there is no text
 };

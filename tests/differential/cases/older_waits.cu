@@ -88,6 +88,16 @@ extern "C" __global__ void wait_called(int* cells) {
   cells[t] = mixed(cells[t], before);
 }
 
+__device__ __noinline__ int number_of_block(int by) { return blockIdx.x * by + gridDim.x; }
+
+// A called function that does not wait asks for the place of its block.
+extern "C" __global__ void wait_placed(int* cells, int by) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  change<<<1, 1>>>(cells + t);
+  cudaDeviceSynchronize();
+  cells[t] += number_of_block(by);
+}
+
 // A tree of sums: each grid waits for both halves.
 extern "C" __global__ void sum_tree(int* sums, int node, int depth) {
   if (depth == kDeepest) {
@@ -260,6 +270,15 @@ KLAP_CASE(waits_in_a_function, "a called function does not wait") {
   const auto cells = c.buffer("cells", before, expected);
   c.launch("wait_called", {1, 1, 1}, {kBlockThreads / 4, 4, 1}, c.address(cells));
   waits(c, "wait_called");
+}
+
+KLAP_CASE(waits_in_front_of_a_function, "a function takes a block for another one that goes on alone") {
+  constexpr int kBy = 5;
+  std::vector<int> expected = initial_cells();
+  for (int t = 0; t < kCells; ++t) expected[t] = changed(expected[t]) + t / kBlockThreads * kBy + kGrid;
+  const auto cells = c.buffer("cells", initial_cells(), expected);
+  c.launch("wait_placed", {kGrid, 1, 1}, {kBlockThreads, 1, 1}, c.address(cells), kBy);
+  waits(c, "wait_placed");
 }
 
 KLAP_CASE(waits_in_a_tree, "a node does not wait for its children's children") {
