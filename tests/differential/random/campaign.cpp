@@ -48,6 +48,7 @@ class Campaign {
     TemporaryFolder folder;
     std::vector<std::filesystem::path> files;
     size_t started = 0, ended = 0;  // configurations
+    bool is_looked_at = false;      // for programs that are refused
   };
   struct Started {
     std::shared_ptr<Batch> batch;
@@ -72,10 +73,18 @@ class Campaign {
     // Programs of every kind have children that their thread may run.
     static constexpr std::array kThresholds = {"auto", "8", "40"};
     work.variables["KLAP_THRESHOLD"] = kThresholds.at(work.first_seed / plan_.batch % kThresholds.size());
+    keep_rewritten(batch_->folder, work);
     for (const auto& [name, value] : plan_.settings) work.variables[name] = value;
     if (!plan_.faulty_library.empty() && work.configuration.is_preloaded)
       work.variables["LD_PRELOAD"] = plan_.faulty_library.string();
     running_.push_back({batch_, std::make_unique<Run>(std::move(work))});
+  }
+
+  // Each program is rewritten once for all of its seeds, which takes longer than they do. Libraries with
+  // faults have the same names of what they keep, so no folder is for several of them.
+  static void keep_rewritten(const TemporaryFolder& folder, Work& work) {
+    work.variables["KLAP_CACHE_DISABLE"] = "0";
+    work.variables["KLAP_CACHE_DIR"] = (folder.path() / "rewritten").string();
   }
 
   void make_batch() {
@@ -85,20 +94,24 @@ class Campaign {
       const uint64_t seed = next_++;
       batch_->programs.push_back(make_sample(seed, plan_.mixes[seed % plan_.mixes.size()]));
       batch_->files.push_back(batch_->folder.path() / fmt::format("{}.json", seed));
-      look_for_refusal(write(*batch_->programs.back(), batch_->files.back()));
+      write(*batch_->programs.back(), batch_->files.back());
     }
   }
 
-  Case write(const Sample& program, const std::filesystem::path& file) const {
+  void write(const Sample& program, const std::filesystem::path& file) const {
     Case c = program.to_case();
     if (plan_.plant) plan_.plant(c);
     write_case(c, file);
-    return c;
   }
 
-  void look_for_refusal(const Case& c) {
-    if (!plan_.refusal) return;
-    if (const std::string reason = plan_.refusal(c); !reason.empty()) ++tally_.refused[reason];
+  // Which of the programs the library leaves as they are, once it has left a launch of some of them.
+  void look_for_refusals(Batch& batch, uint64_t left) {
+    if (!plan_.refusal || left == 0 || batch.is_looked_at) return;
+    batch.is_looked_at = true;
+    for (const auto& program : batch.programs) {
+      if (const std::string reason = plan_.refusal(program->to_case()); !reason.empty())
+        ++tally_.refused[reason];
+    }
   }
 
   void collect() {
@@ -120,7 +133,7 @@ class Campaign {
       return;
     }
     tally_.runs += report.lines.size();
-    add_statistics(report.statistics);
+    look_for_refusals(batch, add_statistics(report.statistics));
     if (++batch.ended == plan_.configurations.size()) tally_.programs += batch.programs.size();
     if (report.problem(run.work()).empty()) return;
     for (size_t i = 0; i < batch.programs.size() && tally_.failures.size() < plan_.most_failures; ++i) {
@@ -128,14 +141,19 @@ class Campaign {
     }
   }
 
-  void add_statistics(const nlohmann::json& statistics) {
-    if (!statistics.is_object()) return;
+  // The number of launch sites that were left.
+  uint64_t add_statistics(const nlohmann::json& statistics) {
+    uint64_t left = 0;
+    if (!statistics.is_object()) return left;
     tally_.rewritten += statistics.at("sites").at("rewritten").get<uint64_t>();
-    for (const auto& [reason, count] : statistics.at("sites").at("left").items())
+    for (const auto& [reason, count] : statistics.at("sites").at("left").items()) {
       tally_.left[reason] += count.get<uint64_t>();
+      left += count.get<uint64_t>();
+    }
     for (const auto& [parent, count] : statistics.at("launches").at("redirected").items()) {
       tally_.redirected += count.get<uint64_t>();
     }
+    return left;
   }
 
   // Runs one program of a batch that failed alone; reduces it if it is the culprit.
@@ -169,6 +187,7 @@ class Campaign {
     Work alone = work;
     alone.limit = limit;
     alone.files = {folder.path() / "program.json"};
+    keep_rewritten(folder, alone);
     write(program, alone.files[0]);
     Run run(alone);
     const Report report = run.wait();
@@ -181,6 +200,8 @@ class Campaign {
     const std::string name = fmt::format("random_{}_{}", program.seed(), work.configuration.name);
     Work again = work;
     again.files = {plan_.out / (name + ".json")};
+    again.variables.erase("KLAP_CACHE_DISABLE");
+    again.variables.erase("KLAP_CACHE_DIR");
     write(small, again.files[0]);
     write(program, plan_.out / (name + "_whole.json"));
     tally_.failures.push_back(fmt::format("program {} in {} ({} of {} parts after reduction)\n{}again: {}\n",

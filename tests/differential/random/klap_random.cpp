@@ -13,12 +13,14 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <regex>
 
 #include "case_file.h"
+#include "jit/module.h"
 #include "random/campaign.h"
 #include "random/sample.h"
 #include "support/error.h"
-#include "transform/suspension/split_unit.h"
+#include "tests/settings/given.h"
 
 namespace klap::differential::random {
 
@@ -46,14 +48,24 @@ bool are_many_refused(const Tally& tally) {
   return total(tally.refused) * 100 > tally.programs * kMostRefused;
 }
 
-// The reason why the library does not split the program's kernels where they wait. Places are left out.
+// What stands behind the place and `left`. Places differ, and reasons are to be counted.
+std::string without_place(std::string text, std::string_view left) {
+  const size_t colon = text.find(left);
+  text.erase(0, colon == std::string::npos ? text.find(": ") + 2 : colon + left.size());
+  return std::regex_replace(text, std::regex(R"( ?\(?line [0-9:]+\)?|[0-9]+_[0-9]+|kernel[0-9])"), "");
+}
+
+// The reason why the library does not split the program's kernels where they wait.
 std::string refusal(const Case& c) {
-  const auto split = transform::split_at_waits(ptx::parse(c.ptx, c.name));
-  if (!split || split->problem.empty()) return "";
-  const std::string& problem = split->problem;
-  const size_t begin = problem.find(": "), end = problem.rfind(" (");
-  const size_t from = begin == std::string::npos ? 0 : begin + 2;
-  return problem.substr(from, end - from);
+  constexpr std::string_view kNote = "not run as version 2: ", kLeft = "would be left: ";
+  jit::Request request;
+  request.sm = 90;
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", "host"}});
+  for (const jit::SiteRemark& remark : explain_module(jit::program_from_ptx(c.ptx, c.name), request)) {
+    for (const std::string& note : remark.notes)
+      if (note.starts_with(kNote)) return without_place(note.substr(kNote.size()), kLeft);
+  }
+  return "";
 }
 
 bool needs_emulator(const Plan& plan) {
@@ -128,7 +140,7 @@ int main_or_throw(int argc, char** argv) {
     return 0;
   }
   plan.time = std::chrono::seconds(seconds);
-  plan.refusal = refusal;
+  if (plan.mixes[0].waits) plan.refusal = refusal;
   plan.configurations = chosen_configurations(configurations);
   return run(plan);
 }

@@ -22,9 +22,9 @@ class ProgramMaker {
     program_.kernels.resize(kernels);
     uint32_t sites = 0;
     for (uint32_t k = kernels; k-- > 0;) {
-      shape(program_.kernels[k], k == 0);
       const bool launches = k == 0 || (k + 1 < kernels && random_.chance(50));
       program_.kernels[k].is_recursive = launches && random_.chance(40);
+      shape(program_.kernels[k], k == 0, launches);
       make_body(random_, program_, k, launches, sites);
     }
     const uint64_t steps = random_.between(1, 2);
@@ -39,7 +39,7 @@ class ProgramMaker {
   }
 
  private:
-  void shape(Kernel& kernel, bool is_first) {
+  void shape(Kernel& kernel, bool is_first, bool launches) {
     using Dimensions = std::array<uint32_t, 3>;
     static constexpr std::array<Dimensions, 8> kLines = {
         {{32, 1, 1}, {1, 1, 1}, {7, 1, 1}, {33, 1, 1}, {4, 1, 1}, {16, 1, 1}, {48, 1, 1}, {64, 1, 1}}};
@@ -56,8 +56,10 @@ class ProgramMaker {
       kernel.local_bytes = kBytes.at(random_.below(4));
       kernel.is_generic = random_.chance(40);
     }
-    kernel.has_shared = random_.chance(55);
-    kernel.is_dynamic = kernel.has_shared && random_.chance(40);
+    kernel.has_shared = random_.chance(55) && (launches || kernel.threads() % 32 == 0);
+    // The executor runs no kernels that wait and that are launched with an array of their launch's size.
+    const bool is_launched_and_waits = launches && (!is_first || kernel.is_recursive);
+    kernel.is_dynamic = kernel.has_shared && random_.chance(is_launched_and_waits ? 4 : 40);
     kernel.slot_bytes = kBytes.at(random_.below(3));
   }
 

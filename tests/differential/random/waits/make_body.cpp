@@ -28,6 +28,7 @@ class BodyMaker {
     for (uint64_t i = 0; i < variables; ++i) add_variable();
     phase_ = kernel_.has_shared ? Phase::Write : Phase::None;
     make_list(kernel_.body, launches_ ? random_.between(6, 13) : random_.between(2, 6));
+    if (launches_ && !waits_) make_wait(kernel_.body);
     make_end();
   }
 
@@ -135,7 +136,7 @@ class BodyMaker {
   void make_branch(List& out) {
     if (depth_ >= kDeepest) return make_assignment(out);
     const bool is_for_all = is_uniform_ && random_.chance(30);
-    if (is_uniform_ && !is_for_all && random_.chance(15)) return make_apart(out);
+    if (is_uniform_ && !is_for_all && launches_ && random_.chance(15)) return make_apart(out);
     Statement s = statement(Kind::If, 0, 0, {is_for_all ? uniform() : condition()});
     const Phase phase = phase_;
     const bool was_pending = pending_;
@@ -152,7 +153,7 @@ class BodyMaker {
   }
 
   Expression condition() {
-    if (random_.chance(60)) {
+    if (random_.chance(loops_ > 0 ? 95 : 60)) {
       const auto modulus = static_cast<uint32_t>(random_.between(2, 9));
       return is_thread(modulus, below(modulus));
     }
@@ -180,13 +181,22 @@ class BodyMaker {
     out.push_back(std::move(s));
   }
 
+  // Few bounds depend on memory, and few conditions in loops. Such a loop with a launch may be one that goes
+  // on until there is room for it, for all that an analysis of the program can tell.
+  Expression make_bound(uint32_t limit, bool is_for_all) {
+    if (random_.chance(45)) return constant(limit);
+    if (random_.chance(8)) return is_for_all ? uniform() : expression();
+    const Op op = random_.chance(30) ? Op::Depth : is_for_all ? Op::Ctaid : Op::Linear;
+    return binary(Op::Add, leaf(op), constant(below(4)));
+  }
+
   void make_loop(List& out) {
     if (depth_ >= kDeepest || loops_ >= kMostLoops) return make_assignment(out);
     const bool is_for_all = is_uniform_ && random_.chance(50);
     const auto limit = static_cast<uint32_t>(random_.between(1, 3));
     types_->push_back(Type::Word);
     const auto counter = static_cast<uint32_t>(types_->size() - 1);
-    const Expression bound = random_.chance(40) ? constant(limit) : is_for_all ? uniform() : expression();
+    const Expression bound = make_bound(limit, is_for_all);
     Statement s = statement(Kind::Loop, counter, limit, {bound});
     const Phase phase = phase_;
     const bool was_pending = pending_, may_end_pending = random_.chance(50);
@@ -230,7 +240,7 @@ class BodyMaker {
 
   // Threads other than the block's leader end, or all of them. No function can end a thread of its kernel.
   void make_return(List& out) {
-    if (functions_ > 0 || depth_ > 1) return make_store(out);
+    if (functions_ > 0 || depth_ > 1 || !launches_) return make_store(out);
     const auto modulus = static_cast<uint32_t>(random_.between(2, 5));
     const uint32_t rest = (leader_ + 1 + below(modulus - 1)) % modulus;
     const bool is_for_all = is_uniform_ && random_.chance(15);
@@ -282,6 +292,10 @@ class BodyMaker {
   }
 
   void make_wait(List& out) {
+    // A kernel that launches nothing waits for nothing. Its functions' waits would be taken for ones that
+    // matter.
+    if (!launches_ && functions_ > 0) return make_assignment(out);
+    waits_ = true;
     if (random_.chance(5)) out.push_back(statement(Kind::LastError, variable()));
     out.push_back(statement(Kind::Wait, random_.chance(20) ? variable() : kNoVariable));
     pending_ = false;
@@ -299,7 +313,7 @@ class BodyMaker {
   void make_meeting(List& out) {
     switch (random_.below(4)) {
       case 0:
-        return make_wait_of_leader(out);
+        return launches_ ? make_wait_of_leader(out) : make_barrier(out);
       case 1:
         return may_launch() ? make_launch_of_leader(out) : make_barrier(out);
       default:
@@ -307,8 +321,10 @@ class BodyMaker {
     }
   }
 
+  // Kernels that never wait are run by consumers, which take plain barriers of whole warps alone.
   void make_barrier(List& out) {
-    const uint32_t form = below(kBarrierForms);
+    if (!launches_ && kernel_.threads() % 32 != 0) return make_assignment(out);
+    const uint32_t form = launches_ ? below(kBarrierForms) : 0;
     const bool has_result = form >= static_cast<uint32_t>(BarrierForm::Count);
     Statement s = statement(Kind::Barrier, 0, form);
     if (has_result) {
@@ -419,6 +435,7 @@ class BodyMaker {
   std::vector<uint32_t> variables_;  // to which is assigned
   std::vector<uint32_t> fetchable_;  // sites whose children's words may be read behind a wait
   const uint32_t leader_;            // a thread that no statement ends before the others
+  bool waits_ = false;               // the kernel has a wait
   bool pending_ = false;             // children of the thread may run
   bool is_uniform_ = true;           // all threads that have not ended come here together
   Phase phase_ = Phase::None;

@@ -19,8 +19,7 @@ using Threads = std::vector<uint32_t>;  // that take part
 
 class World {
  public:
-  explicit World(const Program& of)
-      : program(of), layout(lay_out(of)), memories(initial_memories(of)) {}
+  explicit World(const Program& of) : program(of), layout(lay_out(of)), memories(initial_memories(of)) {}
   void run(const Grid& grid);
 
   const Program& program;
