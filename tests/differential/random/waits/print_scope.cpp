@@ -155,9 +155,10 @@ std::string PrintedScope::read(uint32_t number) {
 }
 
 std::string PrintedScope::leaf(const Expression& e) {
-  const auto load = [this](const std::string& address, uint32_t word) {
+  // What nobody writes while the kernel runs may be read past the multiprocessor's coherent cache.
+  const auto load = [this](const std::string& address, uint32_t word, bool is_constant = false) {
     std::string to = code.new_register('r');
-    code.emit("ld.global.u32 \t{}, [{}+{}];", to, address, 4 * word);
+    code.emit("ld.global{}.u32 \t{}, [{}+{}];", is_constant ? ".nc" : "", to, address, 4 * word);
     return to;
   };
   const auto modulo = [this](const Expression& number, const std::string& count) {
@@ -187,9 +188,10 @@ std::string PrintedScope::leaf(const Expression& e) {
     case Op::Own:
       return load(own_words, e.value);
     case Op::Message:
-      return load(word_address(above, modulo(e.operands[0], parameter(kAboveCount)), 0), e.value);
+      return load(word_address(above, modulo(e.operands[0], parameter(kAboveCount)), 0), e.value,
+                  e.value == 1);
     default:  // Input
-      return load(words_behind(input, modulo(e.operands[0], std::to_string(kInputWords))), 0);
+      return load(words_behind(input, modulo(e.operands[0], std::to_string(kInputWords))), 0, true);
   }
 }
 
