@@ -291,7 +291,7 @@ class Quadrature final : public bench::StreamProgram {
 }  // namespace
 
 int main(int argc, char** argv) {
-  long long integrals = 256, digits = 6;
+  long long integrals = 256, digits = 3;
   bench::WaitingOptions options("quadrature", "adaptive quadrature by blocks that wait for their halves");
   options.integer("integrals", integrals, 1, "integrals to compute");
   options.integer("digits", digits, 0, "decimal places of each that are to be right");

@@ -108,7 +108,7 @@ void launch_scan(unsigned* values, const Array* arrays, int count, bool counts, 
 
 // The sums of sums at a depth; of length 0 where there is no need for them.
 __device__ Array array_at(Array array, int depth) {
-  for (; depth > 0; --depth) array = array.length <= 1 ? Array{array.begin, 0} : array.sums();
+  for (; depth > 0; --depth) array = tiles_of(array.length) <= 1 ? Array{array.begin, 0} : array.sums();
   return array;
 }
 
