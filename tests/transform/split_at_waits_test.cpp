@@ -101,12 +101,34 @@ TEST(SplitAtWaits, KeepsVariables) {
 
 TEST(SplitAtWaits, MakesBarriersPlacesToStop) {
   const std::string body =
-      "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra $other;\n" +
+      "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n$again:\n@%p1 bra "
+      "$other;\n" +
       kLaunch + kWait + "$other:\nbar.sync 0;\nbar.red.popc.u32 %r2, 0, %p1;\n" +
       "bar.red.and.pred %p2, 0, !%p1;\nbarrier.sync 0;\n@%p2 st.global.u32 [%rd1], %r2;\n";
-  const std::string text = assembled_text(body);
-  EXPECT_THAT(text, Not(HasSubstr("bar.red")));
-  EXPECT_THAT(text, HasSubstr("$klap_w_at_4"));
+  const std::string in_loop = assembled_text(body + "@%p2 bra $again;\n");
+  EXPECT_THAT(in_loop, Not(HasSubstr("bar.red")));
+  EXPECT_THAT(in_loop, HasSubstr("$klap_w_at_4"));
+  const std::string once = assembled_text(body);
+  EXPECT_THAT(once, HasSubstr("$klap_w_at_1"));
+  EXPECT_THAT(once, Not(HasSubstr("$klap_w_at_2"))) << "who waits has passed one barrier less";
+}
+
+// The launch in front of the wait is nothing that the second half comes to.
+TEST(SplitAtWaits, LeavesNoCodeThatNobodyComesTo) {
+  const auto launches = [](const std::string& body) {
+    const std::string text = assembled_text(body);
+    const size_t second = text.rfind(".entry");
+    size_t count = 0;
+    for (size_t at = text.find("LaunchDeviceV2, (", second); at != std::string::npos;
+         at = text.find("LaunchDeviceV2, (", at + 1))
+      ++count;
+    return count;
+  };
+  const std::string load = "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n";
+  EXPECT_EQ(0u, launches(load + kLaunch + kWait + kUse));
+  EXPECT_EQ(1u, launches(load + kLaunch + kWait + kLaunch + kUse));
+  EXPECT_EQ(2u, launches(load + "$again:\n" + kLaunch + kWait + "@%p1 bra $again;\n" + kUse))
+      << "its own and the one by which it stops";
 }
 
 // Otherwise the thread looks whether anything has been launched.
@@ -119,7 +141,9 @@ TEST(SplitAtWaits, StopsWithoutALookWhereEachWayHasLaunched) {
   EXPECT_FALSE(looks(load + "$again:\n" + kLaunch + kWait + "@%p1 bra $again;\n" + kUse));
   EXPECT_TRUE(looks(load + "@%p1 bra $other;\n" + kLaunch + "$other:\n" + kWait + kUse));
   EXPECT_TRUE(looks(load + kLaunch + "$again:\n" + kWait + "@%p1 bra $again;\n" + kUse)) << "the second time";
-  EXPECT_TRUE(looks(load + kLaunch + "bar.sync 0;\n" + kWait + kUse)) << "where it stopped at the barrier";
+  EXPECT_FALSE(looks(load + kLaunch + "bar.sync 0;\n" + kWait + kUse)) << "nobody stops at the barrier";
+  EXPECT_TRUE(looks(load + kLaunch + "@%p1 bra $other;\nbar.sync 0;\n$other:\n" + kWait + kUse))
+      << "where it stopped at the barrier";
 }
 
 TEST(SplitAtWaits, CopiesAndFillsAreLaunches) {

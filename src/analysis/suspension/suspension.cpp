@@ -12,6 +12,7 @@
 #include "analysis/launches/copy_calls.h"
 #include "analysis/launches/idioms.h"
 #include "analysis/legality/warp_block.h"
+#include "analysis/suspension/meetings.h"
 #include "analysis/suspension/same_values.h"
 #include "ptx/opcodes.h"
 
@@ -68,6 +69,7 @@ class Finder {
     if (k_.flow.has_unknown_branch()) refuse("a branch whose targets are not known", k_.function.name_token);
     find_variables();
     for (const FlatInstruction& each : k_.flow.instructions()) look_at(*each.statement);
+    if (out_.problem.empty()) find_idle_barriers();
     check_streams();
     if (out_.problem.empty()) find_certain_waits();
     if (out_.problem.empty()) find_registers();
@@ -138,7 +140,7 @@ class Finder {
     if (s.predicated) return refuse("a place to stop is predicated", s.head);
     if (at == SuspendsAt::Wait && !is_call_alone(*outermost_.at(&s), s))
       return refuse("a wait in a nested scope", s.head);
-    out_.points.push_back({at, &s, outermost_.at(&s), false, {}});
+    out_.points.push_back({at, &s, outermost_.at(&s), false, false, {}});
   }
 
   void look_at_barrier(const Statement& s) {
@@ -235,6 +237,20 @@ class Finder {
     return false;
   }
 
+  void find_idle_barriers() {
+    std::vector<uint32_t> barriers;
+    for (const SuspensionPoint& point : out_.points)
+      if (point.at != SuspendsAt::Wait) barriers.push_back(k_.flow.index_of(point.instruction));
+    const Meetings meetings(k_.flow, barriers);
+    for (SuspensionPoint& barrier : out_.points) {
+      if (barrier.at == SuspendsAt::Wait) continue;
+      barrier.never_stops = std::ranges::none_of(out_.points, [&](const SuspensionPoint& wait) {
+        return wait.at == SuspendsAt::Wait &&
+               meetings.can_meet(k_.flow.index_of(barrier.instruction), k_.flow.index_of(wait.instruction));
+      });
+    }
+  }
+
   // Handles of streams and events may be used in the grid that made them alone.
   void check_streams() {
     for (const Site& site : k_.sites) {
@@ -242,6 +258,7 @@ class Finder {
       if (site.launch_call != nullptr && !is_usual) of_streams_.push_back(site.launch_call);
     }
     for (const SuspensionPoint& point : out_.points) {
+      if (point.never_stops) continue;
       const uint32_t from = first_instruction(*point.statement);
       for (const Statement* const use : of_streams_) {
         if (k_.flow.can_follow(from, k_.flow.index_of(use)))
@@ -270,7 +287,8 @@ class Finder {
       for (const uint32_t next : block.successors) reach(k_.flow.blocks()[next].first);
     };
     reach(0);
-    for (const SuspensionPoint& point : out_.points) go_on_behind(k_.flow.index_of(point.instruction));
+    for (const SuspensionPoint& point : out_.points)
+      if (!point.never_stops) go_on_behind(k_.flow.index_of(point.instruction));
     while (!work.empty()) {
       const uint32_t i = work.back();
       work.pop_back();
@@ -301,6 +319,7 @@ class Finder {
     SameValues same(k_, registers_);
     std::vector<uint32_t> computed;
     for (SuspensionPoint& point : out_.points) {
+      if (point.never_stops) continue;
       for (const uint32_t reg : liveness.live_before(first_instruction(*point.statement))) {
         if (same.is_same(reg)) {
           computed.push_back(reg);

@@ -1,7 +1,7 @@
 // The functions that give memory to blocks that stop, put into the units that call them.
 //
-// A kernel that may have few registers cannot call a function of another unit that needs more. In one unit the
-// assembler sees both.
+// A kernel that may have few registers cannot call a function of another unit that needs more. In one unit
+// the assembler sees both.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/launches/calls.h"
+#include "analysis/suspension/stops_again.h"
 #include "analysis/suspension/suspension.h"
 #include "ptx/edit.h"
 #include "support/generated_name.h"
@@ -43,21 +44,24 @@ std::string runtime_prefix(const Module& unit) {
 // Goes to the label of the point where the thread stands.
 std::string go_to_point(const Suspension& suspension, const char* label) {
   std::string text;
-  for (size_t i = 0; i < suspension.points.size(); ++i)
+  for (size_t i = 0; i < suspension.points.size(); ++i) {
+    if (suspension.points[i].never_stops) continue;
     text += fmt::format("setp.eq.u32 %klap_w_p, %klap_w_point, {}; @%klap_w_p bra $klap_w_{}_{}; ", i + 1,
                         label, i);
+  }
   return text + "trap; ";
 }
 
 // One kernel and its second half.
 class Splitter {
  public:
-  Splitter(const Module& unit, const Function& kernel, const Suspension& suspension)
-      : m_(unit),
-        kernel_(kernel),
+  Splitter(const analysis::FlowFacts& kernel, const Suspension& suspension)
+      : m_(kernel.module),
+        kernel_(kernel.function),
         suspension_(suspension),
+        stops_again_(analysis::stops_again(kernel, suspension)),
         frame_(suspension),
-        runtime_(runtime_prefix(unit)) {}
+        runtime_(runtime_prefix(kernel.module)) {}
 
   // The kernel, and the one that goes on where its threads stand.
   std::string text() const {
@@ -87,7 +91,7 @@ class Splitter {
     }
     edits.insert_before(first_code(), declared + FrameCode::registers() + launch_registers() +
                                           (is_resumed ? resuming() : beginning()));
-    for (size_t i = 0; i < suspension_.points.size(); ++i) edit_point(i, edits);
+    for (size_t i = 0; i < suspension_.points.size(); ++i) edit_point(i, is_resumed, edits);
     for (const ptx::Statement* const launching : suspension_.launching)
       edits.insert_before(launching->tokens.first,
                           fmt::format("st.relaxed.cta.shared.u32 {}, 1; ", kPending));
@@ -190,7 +194,8 @@ class Splitter {
   std::string restoring() const {
     std::string text;
     for (size_t i = 0; i < suspension_.points.size(); ++i)
-      text += fmt::format("$klap_w_restore_{}: {} bra.uni $klap_w_restored; ", i, frame_.values(i, false));
+      if (!suspension_.points[i].never_stops)
+        text += fmt::format("$klap_w_restore_{}: {} bra.uni $klap_w_restored; ", i, frame_.values(i, false));
     text += "$klap_w_restored: " + barrier() +
             "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_end; ";
     return text + go_to_point(suspension_, "at");
@@ -204,7 +209,7 @@ class Splitter {
         kPending, number);
   }
 
-  void edit_point(size_t number, ptx::Edits& edits) const {
+  void edit_point(size_t number, bool is_resumed, ptx::Edits& edits) const {
     const SuspensionPoint& point = suspension_.points[number];
     const std::string stop = fmt::format("mov.u32 %klap_w_point, {}; bra.uni ", number + 1);
     const std::string label = fmt::format("$klap_w_at_{}: ", number);
@@ -214,9 +219,13 @@ class Splitter {
       leave_out_wait(point, edits);
       return;
     }
-    edits.insert_before(point.statement->tokens.first, label);
+    const bool may_stop = !point.never_stops && (!is_resumed || stops_again_);
+    if (!point.never_stops) edits.insert_before(point.statement->tokens.first, label);
     const std::string meet =
-        fmt::format("@!%klap_w_stop bra $klap_w_met_{0}; {1}$klap_w_leave; $klap_w_met_{0}: ", number, stop);
+        may_stop
+            ? fmt::format("@!%klap_w_stop bra $klap_w_met_{0}; {1}$klap_w_leave; $klap_w_met_{0}: ", number,
+                          stop)
+            : "";
     edits.replace(point.instruction->tokens,
                   point.at == SuspendsAt::Barrier
                       ? meeting() + meet
@@ -278,11 +287,11 @@ class Splitter {
 
   // Threads that have ended go on to take part in meetings, until all have. So no thread leaves before the
   // others, which not every engine could bear.
-  static std::string ending(bool is_resumed) {
+  [[nodiscard]] std::string ending(bool is_resumed) const {
     return fmt::format("$klap_w_end: mov.u32 %klap_w_point, 0; red.shared.add.u32 {}, 1; $klap_w_wait: ",
                        kEnded) +
-           meeting() +
-           "@%klap_w_stop bra $klap_w_leave; setp.lt.u32 %klap_w_others, %klap_w_ended, %klap_w_threads; "
+           meeting() + (is_resumed && !stops_again_ ? "" : "@%klap_w_stop bra $klap_w_leave; ") +
+           "setp.lt.u32 %klap_w_others, %klap_w_ended, %klap_w_threads; "
            "@%klap_w_others bra $klap_w_wait; " +
            (is_resumed ? give_frame() : "") + "ret; ";
   }
@@ -319,7 +328,8 @@ class Splitter {
             "setp.eq.u32 %klap_w_p, %klap_w_point, 0; @%klap_w_p bra $klap_w_saved; " + check_error() +
             go_to_point(suspension_, "save");
     for (size_t i = 0; i < suspension_.points.size(); ++i)
-      text += fmt::format("$klap_w_save_{}: {} bra.uni $klap_w_saved; ", i, frame_.values(i, true));
+      if (!suspension_.points[i].never_stops)
+        text += fmt::format("$klap_w_save_{}: {} bra.uni $klap_w_saved; ", i, frame_.values(i, true));
     return text + "$klap_w_saved: " + barrier() +
            "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_left; " + launch();
   }
@@ -417,15 +427,16 @@ class Splitter {
   const Module& m_;
   const Function& kernel_;
   const Suspension& suspension_;
+  const bool stops_again_;
   const FrameCode frame_;
   const std::string runtime_;
 };
 
 }  // namespace
 
-SplitKernel split_kernel(const Module& unit, const Function& kernel, const Suspension& suspension) {
-  const Splitter splitter(unit, kernel, suspension);
-  return {splitter.text(), splitter.bytes_per_thread()};
+SplitKernel split_kernel(const analysis::FlowFacts& kernel, const Suspension& suspension) {
+  const Splitter splitter(kernel, suspension);
+  return {splitter.text(), splitter.resumed_name(), splitter.bytes_per_thread()};
 }
 
 // Functions that the new code calls, where the unit declares none, and what its blocks share.

@@ -21,13 +21,13 @@
 namespace klap::transform {
 
 struct SplitKernel {
-  std::string text;  // the kernel, and the one that goes on where its threads stand
+  std::string text;     // the kernel, and the one that goes on where its threads stand
+  std::string resumed;  // the name of that one
   uint64_t bytes_per_thread = 0;
 };
 
-// For a kernel without a problem.
-SplitKernel split_kernel(const ptx::Module& unit, const ptx::Function& kernel,
-                         const analysis::Suspension& suspension);
+// For a kernel without a problem. The second one still has code that no thread comes to (unreached_code.h).
+SplitKernel split_kernel(const analysis::FlowFacts& kernel, const analysis::Suspension& suspension);
 
 // The declarations that a unit with such kernels has in front of them, in the terms of the older device
 // runtime.

@@ -14,6 +14,7 @@
 #include "analysis/suspension/suspension.h"
 #include "ptx/edit.h"
 #include "transform/suspension/split_kernel.h"
+#include "transform/suspension/unreached_code.h"
 #include "transform/text/inliner.h"
 
 namespace klap::transform {
@@ -147,6 +148,7 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
   if (!analysis::wait_that_matters(original)) return std::nullopt;
   const Module unit = inlined(original);
   SplitUnit out;
+  std::vector<std::string> resumed;
   find_waiting_functions(original, unit, out);
   ptx::Edits edits(unit);
   for (const Function& kernel : unit.functions) {
@@ -159,7 +161,8 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
       out.problem = kernel.name + ": " + suspension.problem;
       break;
     }
-    const SplitKernel split = split_kernel(unit, kernel, suspension);
+    const SplitKernel split = split_kernel(facts, suspension);
+    resumed.push_back(split.resumed);
     for (const ptx::Statement* const wait : waits)
       out.waits.push_back({unit.place(wait->head), kernel.name, split.bytes_per_thread});
     edits.replace(kernel.tokens, split.text);
@@ -170,7 +173,7 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
     if (item.kind == ptx::ItemKind::AddressSize) first = item.tokens.last;
   remove_waiting_functions(unit, out.waiting_functions, edits);
   edits.insert_before(first, split_declarations(unit));
-  out.text = edits.apply();
+  out.text = without_unreached(edits.apply(), resumed, unit.name);
   return out;
 }
 
