@@ -8,6 +8,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from made_up_programs import WithPrograms  # noqa: E402
+from harness import texts  # noqa: E402
 
 
 class WaitingTest(WithPrograms):
@@ -56,6 +57,14 @@ class WaitingTest(WithPrograms):
         os.remove(os.path.join(self.folder, "build/bin/bench/waiting"))
         code, _, err = self.main(*self.words("--waits"))
         self.assertEqual((code, err), (2, "benchmarks/run: the build folder build has no waiting\n"))
+
+    def test_texts_are_the_folder_s(self):
+        self.measure_both()
+        page = self.write("benchmarks/both/README.md", f"{texts.BEGIN}\n{texts.END}\n")
+        code, out, err = self.main("--texts", self.out, "--benchmarks", os.path.join(self.folder, "benchmarks"))
+        self.assertEqual((code, out), (0, "1 texts rewritten\n"), err)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("| sort | 5,000 |", file.read())
 
 
 if __name__ == "__main__":
