@@ -2,13 +2,7 @@
 // values.
 #pragma once
 
-#include <unistd.h>
-
 #include "driver_program.h"
-
-inline const char* device_runtime() {
-  return access(KLAP_CUDADEVRT, R_OK) == 0 ? KLAP_CUDADEVRT : "/usr/local/cuda/lib64/libcudadevrt.a";
-}
 
 inline void test_module(const char* how, const char* what, CUresult loaded, CUmodule module) {
   CUfunction function = nullptr;

@@ -4,79 +4,10 @@
 //
 // Natively all of it is right. Preloaded, the module is made from the inputs of the link. The harness counts
 // the children, which tells that every load was rewritten.
+#include "driver_link.h"
 #include "linked_module.h"
 
 namespace {
-
-struct Linker {
-  decltype(&cuLinkCreate) create;
-  decltype(&cuLinkAddData) add_data;
-  decltype(&cuLinkAddFile) add_file;
-  decltype(&cuLinkComplete) complete;
-  decltype(&cuLinkDestroy) destroy;
-};
-Linker linker;
-
-void open_linker() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
-  const auto get = reinterpret_cast<decltype(&cuGetProcAddress)>(dlsym(library, "cuGetProcAddress_v2"));
-  look_up(get, "cuLinkCreate", linker.create);
-  look_up(get, "cuLinkAddData", linker.add_data);
-  look_up(get, "cuLinkAddFile", linker.add_file);
-  look_up(get, "cuLinkComplete", linker.complete);
-  look_up(get, "cuLinkDestroy", linker.destroy);
-}
-
-// The first versions of the functions, which have their plain names; CuPy takes them.
-void open_first_linker() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
-  linker.create = reinterpret_cast<decltype(linker.create)>(dlsym(library, "cuLinkCreate"));
-  linker.add_data = reinterpret_cast<decltype(linker.add_data)>(dlsym(library, "cuLinkAddData"));
-  linker.add_file = reinterpret_cast<decltype(linker.add_file)>(dlsym(library, "cuLinkAddFile"));
-}
-
-// One link with a log, as programs have it.
-class Link {
- public:
-  Link() {
-    step(linker.create(2, names_, values_, &state_), "cuLinkCreate");
-    add_file(CU_JIT_INPUT_LIBRARY, device_runtime());
-  }
-  ~Link() { end(); }
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
-
-  void add_data(CUjitInputType type, std::string bytes, const char* name) {
-    const size_t size = type == CU_JIT_INPUT_PTX ? bytes.size() + 1 : bytes.size();
-    step(linker.add_data(state_, type, bytes.data(), size, name, 0, nullptr, nullptr), "cuLinkAddData");
-  }
-  void add_file(CUjitInputType type, const std::string& path) {
-    step(linker.add_file(state_, type, path.c_str(), 0, nullptr, nullptr), "cuLinkAddFile");
-  }
-  // The result, which ends with the link.
-  const void* complete() {
-    void* image = nullptr;
-    step(linker.complete(state_, &image, &bytes_), "cuLinkComplete");
-    return image;
-  }
-  [[nodiscard]] size_t bytes() const { return bytes_; }
-  void end() {
-    if (state_ != nullptr) check(linker.destroy(state_), "cuLinkDestroy");
-    state_ = nullptr;
-  }
-
- private:
-  void step(CUresult result, const char* what) {
-    if (result != CUDA_SUCCESS) give_up(std::string(what) + ": error " + std::to_string(result) + " " + log_);
-  }
-
-  CUlinkState state_ = nullptr;
-  size_t bytes_ = 0;
-  char log_[2048] = "";
-  // The driver writes to the values, such as how long the log is, until the link ends.
-  CUjit_option names_[2] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void* values_[2] = {log_, reinterpret_cast<void*>(sizeof log_)};
-};
 
 // Loads the result in every way.
 void test_link(const char* what, Link& link) {

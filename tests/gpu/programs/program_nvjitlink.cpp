@@ -7,6 +7,7 @@
 #include <nvJitLink.h>
 #include <nvrtc.h>
 
+#include "driver_link.h"
 #include "linked_module.h"
 
 namespace {

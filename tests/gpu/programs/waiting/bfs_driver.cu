@@ -1,8 +1,5 @@
 // Breadth-first search with one thread as the driver. It launches a grid for the nodes at one distance, waits
 // for it, and reads how many nodes that grid has found. It goes on with those until there are none.
-#include <queue>
-#include <random>
-
 #include "sizes.h"
 
 namespace {
@@ -16,6 +13,14 @@ struct Graph {
   const int* neighbours;
 };
 
+}  // namespace
+
+extern "C" __global__ void search(Graph graph, int* nodes, int* next, int* next_count, int* distances,
+                                  int* sizes);
+
+#ifdef __CUDACC__
+namespace {
+
 __global__ void expand(Graph graph, const int* nodes, int count, int* distances, int distance, int* next,
                        int* next_count) {
   const int thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -27,7 +32,10 @@ __global__ void expand(Graph graph, const int* nodes, int count, int* distances,
   }
 }
 
-__global__ void search(Graph graph, int* nodes, int* next, int* next_count, int* distances, int* sizes) {
+}  // namespace
+
+extern "C" __global__ void search(Graph graph, int* nodes, int* next, int* next_count, int* distances,
+                                  int* sizes) {
   nodes[0] = 0;
   distances[0] = 0;
   int count = 1;
@@ -43,6 +51,13 @@ __global__ void search(Graph graph, int* nodes, int* next, int* next_count, int*
     next = old;
   }
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <queue>
+#include <random>
+
+namespace {
 
 struct Lists {
   std::vector<int> first{0}, neighbours;
@@ -89,10 +104,12 @@ int main(int argc, char** argv) {
     const gpu::Buffer<int> first(lists.first), neighbours(lists.neighbours), nodes(count), next(count);
     const gpu::Buffer<int> next_count(1), distances(std::vector<int>(count, kUnseen)), sizes(count);
     const Graph graph{first.data(), neighbours.data()};
-    search<<<1, 1>>>(graph, nodes.data(), next.data(), next_count.data(), distances.data(), sizes.data());
+    WAITING_LAUNCH(search, 1, 1)
+    (graph, nodes.data(), next.data(), next_count.data(), distances.data(), sizes.data());
     gpu::wait("search");
     std::vector<int> want_sizes(count);
     report.expect_equal("the distance of a node", distances.to_host(), on_cpu(lists, want_sizes));
     report.expect_equal("the number of nodes at a distance", sizes.to_host(), want_sizes);
   });
 }
+#endif

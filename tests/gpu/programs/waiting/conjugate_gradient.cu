@@ -19,6 +19,16 @@ __host__ __device__ Number divide(Number a, Number b) {
   return a;
 }
 
+}  // namespace
+
+// At first, the residual and the direction are the right side, and x is 0. There is a pair of sums for each
+// step.
+extern "C" __global__ void solve(const Number* matrix, Number* x, Number* residual, Number* direction,
+                                 Number* product, Number* sums, int n);
+
+#ifdef __CUDACC__
+namespace {
+
 __global__ void multiply(const Number* matrix, const Number* vector, Number* product, int n) {
   const int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (row >= n) return;
@@ -38,10 +48,10 @@ __global__ void combine(Number* a, Number factor, const Number* b, Number other_
   if (i < n) a[i] = (times(factor, a[i]) + times(other_factor, b[i])) % prime;
 }
 
-// At first, the residual and the direction are the right side, and x is 0. There is a pair of sums for each
-// step.
-__global__ void solve(const Number* matrix, Number* x, Number* residual, Number* direction, Number* product,
-                      Number* sums, int n) {
+}  // namespace
+
+extern "C" __global__ void solve(const Number* matrix, Number* x, Number* residual, Number* direction,
+                                 Number* product, Number* sums, int n) {
   const int blocks = (n + 7) / 8;
   dot<<<blocks, 8>>>(residual, residual, sums, n);
   cudaDeviceSynchronize();
@@ -61,6 +71,10 @@ __global__ void solve(const Number* matrix, Number* x, Number* residual, Number*
     length = next;
   }
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+namespace {
 
 // Elimination; no pivot of these matrices is 0.
 std::vector<Number> on_cpu(std::vector<Number> matrix, std::vector<Number> right, int n) {
@@ -92,10 +106,11 @@ int main(int argc, char** argv) {
     }
     gpu::Buffer<Number> device_matrix(matrix), x(n), residual(right), direction(right), product(n);
     gpu::Buffer<Number> sums(2 * (n + 1));
-    solve<<<1, 1>>>(device_matrix.data(), x.data(), residual.data(), direction.data(), product.data(),
-                    sums.data(), n);
+    WAITING_LAUNCH(solve, 1, 1)
+    (device_matrix.data(), x.data(), residual.data(), direction.data(), product.data(), sums.data(), n);
     gpu::wait("solve");
     report.expect_equal("an unknown", x.to_host(), on_cpu(matrix, right, n));
     report.expect_equal("the residual", residual.to_host(), std::vector<Number>(n));
   });
 }
+#endif

@@ -1,10 +1,11 @@
 // Fibonacci numbers, as the first example of many a course: each grid waits for two others and adds.
 #include "sizes.h"
 
-namespace {
-
 // A place in the tree of calls: the results of node n are at 2n + 1 and 2n + 2.
-__global__ void fibonacci(long* results, int node, int n) {
+extern "C" __global__ void fibonacci(long* results, int node, int n);
+
+#ifdef __CUDACC__
+extern "C" __global__ void fibonacci(long* results, int node, int n) {
   if (n < 2) {
     results[node] = n;
     return;
@@ -14,6 +15,10 @@ __global__ void fibonacci(long* results, int node, int n) {
   cudaDeviceSynchronize();
   results[node] = results[2 * node + 1] + results[2 * node + 2];
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+namespace {
 
 long on_cpu(int n) { return n < 2 ? n : on_cpu(n - 1) + on_cpu(n - 2); }
 
@@ -23,8 +28,9 @@ int main(int argc, char** argv) {
   return waiting::at_sizes("fibonacci", argc, argv, [](gpu::Report& report, int size) {
     const int n = 4 + 4 * size;
     gpu::Buffer<long> results(size_t{1} << (n + 1));
-    fibonacci<<<1, 1>>>(results.data(), 0, n);
+    WAITING_LAUNCH(fibonacci, 1, 1)(results.data(), 0, n);
     gpu::wait("fibonacci");
     report.expect_equal("a Fibonacci number", std::vector<long>{results.to_host()[0]}, {on_cpu(n)});
   });
 }
+#endif

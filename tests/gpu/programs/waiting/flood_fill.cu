@@ -8,6 +8,13 @@ namespace {
 constexpr int wall = -1;
 constexpr int dry = -2;
 
+}  // namespace
+
+extern "C" __global__ void flood(int* pictures, int count, int side, int* changes, int* filled);
+
+#ifdef __CUDACC__
+namespace {
+
 // A pixel that is filled has the number of the step that filled it.
 __global__ void spread(int* picture, int side, int step, int* changes) {
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(blockIdx.x), pixel = y * side + x;
@@ -20,7 +27,9 @@ __global__ void spread(int* picture, int side, int step, int* changes) {
   atomicAdd(changes, 1);
 }
 
-__global__ void flood(int* pictures, int count, int side, int* changes, int* filled) {
+}  // namespace
+
+extern "C" __global__ void flood(int* pictures, int count, int side, int* changes, int* filled) {
   const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (k >= count) return;
   int* picture = pictures + k * side * side;
@@ -35,6 +44,10 @@ __global__ void flood(int* pictures, int count, int side, int* changes, int* fil
   }
   filled[k] = total;
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+namespace {
 
 // Fills by a queue of pixels; returns how many it fills.
 int on_cpu(int* picture, int side) {
@@ -74,10 +87,11 @@ int main(int argc, char** argv) {
     const int count = 3 + 3 * size, side = 6 + 5 * size;
     std::vector<int> want = random_pictures(count, side), want_filled;
     gpu::Buffer<int> pictures(want), changes(count), filled(count);
-    flood<<<(count + 3) / 4, 4>>>(pictures.data(), count, side, changes.data(), filled.data());
+    WAITING_LAUNCH(flood, (count + 3) / 4, 4)(pictures.data(), count, side, changes.data(), filled.data());
     gpu::wait("flood");
     for (int k = 0; k < count; ++k) want_filled.push_back(on_cpu(want.data() + k * side * side, side));
     report.expect_equal("a pixel", pictures.to_host(), want);
     report.expect_equal("the number of filled pixels", filled.to_host(), want_filled);
   });
 }
+#endif

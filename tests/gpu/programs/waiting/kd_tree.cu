@@ -1,8 +1,6 @@
 // A k-d tree over points of the plane. Each block sorts its range of points by one coordinate and launches a
 // block for each half. Two threads wait for the halves, and afterwards four threads compute the sides of the
 // bounding box from the boxes of the halves.
-#include <algorithm>
-
 #include "sizes.h"
 
 namespace {
@@ -22,6 +20,16 @@ struct Before {
   }
 };
 
+}  // namespace
+
+// A box has four sides: least x, least y, and the negatives of greatest x and greatest y. So each side is the
+// least of something. The halves of node k are the nodes 2k + 1 and 2k + 2.
+extern "C" __global__ void build(Point* points, Point* other, int* boxes, int node, int begin, int end,
+                                 int axis);
+
+#ifdef __CUDACC__
+namespace {
+
 __device__ void sort(Point* points, Point* other, int begin, int end, int axis) {
   const Before before{axis};
   for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += static_cast<int>(blockDim.x)) {
@@ -36,9 +44,10 @@ __device__ void sort(Point* points, Point* other, int begin, int end, int axis) 
   __syncthreads();
 }
 
-// A box has four sides: least x, least y, and the negatives of greatest x and greatest y. So each side is the
-// least of something. The halves of node k are the nodes 2k + 1 and 2k + 2.
-__global__ void build(Point* points, Point* other, int* boxes, int node, int begin, int end, int axis) {
+}  // namespace
+
+extern "C" __global__ void build(Point* points, Point* other, int* boxes, int node, int begin, int end,
+                                 int axis) {
   const int thread = static_cast<int>(threadIdx.x);
   if (end - begin <= leaf_points) {
     if (thread >= 4) return;
@@ -60,6 +69,12 @@ __global__ void build(Point* points, Point* other, int* boxes, int node, int beg
   if (thread >= 4) return;
   boxes[4 * node + thread] = min(boxes[4 * (2 * node + 1) + thread], boxes[4 * (2 * node + 2) + thread]);
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+
+namespace {
 
 void on_cpu(std::vector<Point>& points, std::vector<int>& boxes, int node, int begin, int end, int axis) {
   const auto first = points.begin() + begin, last = points.begin() + end;
@@ -90,10 +105,11 @@ int main(int argc, char** argv) {
     gpu::Buffer<Point> points(want), other(n);
     std::vector<int> want_boxes(4 * 2 * n);
     gpu::Buffer<int> boxes(want_boxes);
-    build<<<1, 32>>>(points.data(), other.data(), boxes.data(), 0, 0, n, 0);
+    WAITING_LAUNCH(build, 1, 32)(points.data(), other.data(), boxes.data(), 0, 0, n, 0);
     gpu::wait("build");
     on_cpu(want, want_boxes, 0, 0, n, 0);
     report.expect_equal("a coordinate", coordinates(points.to_host()), coordinates(want));
     report.expect_equal("a side of a box", boxes.to_host(), want_boxes);
   });
 }
+#endif

@@ -20,6 +20,13 @@ __host__ __device__ int steps_at(int pixel, int side) {
   return steps;
 }
 
+}  // namespace
+
+extern "C" __global__ void square(int* image, int corner, int extent, int side, int* filled);
+
+#ifdef __CUDACC__
+namespace {
+
 // Numbers the pixels of a square's border, in four runs that begin at the corners.
 __device__ int on_border(int corner, int extent, int side, int k) {
   const int run = k / (extent - 1), offset = k % (extent - 1), end = extent - 1;
@@ -41,7 +48,9 @@ __global__ void pixels(int* image, int corner, int side) {
   image[pixel] = steps_at(pixel, side);
 }
 
-__global__ void square(int* image, int corner, int extent, int side, int* filled) {
+}  // namespace
+
+extern "C" __global__ void square(int* image, int corner, int extent, int side, int* filled) {
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   if (thread == 0) {
     border<<<(4 * extent + 31) / 32, 32>>>(image, corner, extent, side);
@@ -64,14 +73,14 @@ __global__ void square(int* image, int corner, int extent, int side, int* filled
     square<<<1, 32>>>(image, corner + thread / 2 * half * side + thread % 2 * half, half, side, filled);
   }
 }
+#endif
 
-}  // namespace
-
+#ifndef __CUDACC_RTC__
 int main(int argc, char** argv) {
   return waiting::at_sizes("mandelbrot", argc, argv, [](gpu::Report& report, int size) {
     const int side = 32 << size;
     gpu::Buffer<int> image(side * side), filled(1);
-    square<<<1, 32>>>(image.data(), 0, side, side, filled.data());
+    WAITING_LAUNCH(square, 1, 32)(image.data(), 0, side, side, filled.data());
     gpu::wait("square");
     std::vector<int> want;
     for (int pixel = 0; pixel < side * side; ++pixel) want.push_back(steps_at(pixel, side));
@@ -79,3 +88,4 @@ int main(int argc, char** argv) {
     report.expect(filled.to_host()[0] > 0, "no square was filled");
   });
 }
+#endif

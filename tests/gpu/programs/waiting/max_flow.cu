@@ -1,11 +1,18 @@
 // Maximum flow by shortest augmenting paths. One thread drives the search: it launches a grid for each level
 // of a breadth-first search, waits for it and looks whether the sink is reached. It then changes the residual
 // capacities along the path by itself, until there is no path.
-#include <algorithm>
-#include <climits>
-
 #include "sizes.h"
 
+namespace {
+
+constexpr int most_room = 2147483647;
+
+}  // namespace
+
+// The source is vertex 0, the sink vertex n - 1. At the end, level is negative on the sink's side of the cut.
+extern "C" __global__ void max_flow(int* residual, int* level, int* parent, int n, int* flow);
+
+#ifdef __CUDACC__
 namespace {
 
 // Each vertex that has no level yet looks for a neighbour on the last level.
@@ -20,8 +27,9 @@ __global__ void spread(const int* residual, int* level, int* parent, int n, int 
   }
 }
 
-// The source is vertex 0, the sink vertex n - 1. At the end, level is negative on the sink's side of the cut.
-__global__ void max_flow(int* residual, int* level, int* parent, int n, int* flow) {
+}  // namespace
+
+extern "C" __global__ void max_flow(int* residual, int* level, int* parent, int n, int* flow) {
   const int sink = n - 1;
   int total = 0;
   while (true) {
@@ -32,7 +40,7 @@ __global__ void max_flow(int* residual, int* level, int* parent, int n, int* flo
       cudaDeviceSynchronize();
     }
     if (level[sink] < 0) break;
-    int room = INT_MAX;
+    int room = most_room;
     for (int v = sink; v != 0; v = parent[v]) room = min(room, residual[parent[v] * n + v]);
     for (int v = sink; v != 0; v = parent[v]) {
       residual[parent[v] * n + v] -= room;
@@ -42,6 +50,12 @@ __global__ void max_flow(int* residual, int* level, int* parent, int n, int* flo
   }
   *flow = total;
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+
+namespace {
 
 std::vector<int> random_capacities(int n) {
   std::vector<int> capacities(n * n);
@@ -75,7 +89,7 @@ int on_cpu(std::vector<int> residual, int n) {
   int total = 0;
   while (true) {
     std::vector<bool> seen(n);
-    const int pushed = push(residual, seen, n, 0, INT_MAX);
+    const int pushed = push(residual, seen, n, 0, most_room);
     if (pushed == 0) return total;
     total += pushed;
   }
@@ -96,10 +110,11 @@ int main(int argc, char** argv) {
     const int n = 6 << size;
     const std::vector<int> capacities = random_capacities(n);
     gpu::Buffer<int> residual(capacities), level(n), parent(n), flow(1);
-    max_flow<<<1, 1>>>(residual.data(), level.data(), parent.data(), n, flow.data());
+    WAITING_LAUNCH(max_flow, 1, 1)(residual.data(), level.data(), parent.data(), n, flow.data());
     gpu::wait("max_flow");
     const int want = on_cpu(capacities, n);
     report.expect_equal("the flow", flow.to_host(), {want});
     report.expect_equal("the cut", std::vector<int>{cut(capacities, level.to_host(), n)}, {want});
   });
 }
+#endif

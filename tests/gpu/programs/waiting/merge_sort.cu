@@ -1,14 +1,18 @@
 // Merge sort by blocks of 32 threads: the first thread launches a block for each half and waits for both.
 // After a barrier, all threads of the block merge the halves. Each thread finds the places of its values by
 // binary search in the other half.
-#include <algorithm>
-#include <random>
-
 #include "sizes.h"
 
 namespace {
 
 constexpr int kBlockSize = 32;
+
+}  // namespace
+
+extern "C" __global__ void merge_sort(unsigned* values, unsigned* scratch, int count);
+
+#ifdef __CUDACC__
+namespace {
 
 // The number of values less than this one, or not greater than it.
 __device__ int count_before(const unsigned* values, int count, unsigned value, bool or_equal) {
@@ -49,7 +53,9 @@ __device__ void merge(unsigned* values, unsigned* scratch, int half, int count) 
   for (int i = threadIdx.x; i < count; i += kBlockSize) values[i] = scratch[i];
 }
 
-__global__ void merge_sort(unsigned* values, unsigned* scratch, int count) {
+}  // namespace
+
+extern "C" __global__ void merge_sort(unsigned* values, unsigned* scratch, int count) {
   if (count <= kBlockSize) {
     sort_small(values, count);
     return;
@@ -63,6 +69,13 @@ __global__ void merge_sort(unsigned* values, unsigned* scratch, int count) {
   __syncthreads();
   merge(values, scratch, half, count);
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+#include <random>
+
+namespace {
 
 std::vector<unsigned> random_values(int count) {
   std::mt19937 random(count);
@@ -78,9 +91,10 @@ int main(int argc, char** argv) {
     const int counts[] = {50, 500, 5000};
     std::vector<unsigned> want = random_values(counts[size]);
     const gpu::Buffer<unsigned> values(want), scratch(want.size());
-    merge_sort<<<1, kBlockSize>>>(values.data(), scratch.data(), counts[size]);
+    WAITING_LAUNCH(merge_sort, 1, kBlockSize)(values.data(), scratch.data(), counts[size]);
     gpu::wait("merge_sort");
     std::sort(want.begin(), want.end());
     report.expect_equal("a sorted value", values.to_host(), want);
   });
 }
+#endif

@@ -1,8 +1,6 @@
 // Adaptive quadrature by Simpson's rule: a grid that is not exact enough launches a grid for each half of its
 // interval and waits. Then it adds the results of the halves. Every operation is rounded by itself, so that
 // the CPU gets the same bits.
-#include <cmath>
-
 #include "sizes.h"
 
 namespace {
@@ -15,6 +13,15 @@ struct Result {
   int grids;
 };
 
+}  // namespace
+
+// Node n has its halves at 2n + 1 and 2n + 2.
+extern "C" __global__ void integrate(Result* results, size_t node, double low, double high, double tolerance,
+                                     int depth);
+
+#ifdef __CUDACC__
+namespace {
+
 // One over (x * x + 1 / 64): a peak at 0.
 __device__ double peak(double x) { return __ddiv_rn(1, __dadd_rn(__dmul_rn(x, x), 0.015625)); }
 
@@ -24,9 +31,10 @@ __device__ double simpson(double low, double high) {
   return __dmul_rn(__ddiv_rn(__dsub_rn(high, low), 6), __dadd_rn(ends, middle));
 }
 
-// Node n has its halves at 2n + 1 and 2n + 2.
-__global__ void integrate(Result* results, size_t node, double low, double high, double tolerance,
-                          int depth) {
+}  // namespace
+
+extern "C" __global__ void integrate(Result* results, size_t node, double low, double high, double tolerance,
+                                     int depth) {
   const double middle = __dmul_rn(0.5, __dadd_rn(low, high));
   const double whole = simpson(low, high);
   const double halves = __dadd_rn(simpson(low, middle), simpson(middle, high));
@@ -42,6 +50,12 @@ __global__ void integrate(Result* results, size_t node, double low, double high,
   result = {__dadd_rn(results[left].area, results[right].area),
             results[left].grids + results[right].grids + 1};
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <cmath>
+
+namespace {
 
 double peak_on_cpu(double x) {
   const double square = x * x;
@@ -70,10 +84,11 @@ int main(int argc, char** argv) {
   return waiting::at_sizes("quadrature", argc, argv, [](gpu::Report& report, int size) {
     const double tolerances[] = {1, 1e-4, 1e-6};
     gpu::Buffer<Result> results(size_t{1} << (kDeepest + 1));
-    integrate<<<1, 1>>>(results.data(), 0, kLow, kHigh, tolerances[size], 0);
+    WAITING_LAUNCH(integrate, 1, 1)(results.data(), 0, kLow, kHigh, tolerances[size], 0);
     gpu::wait("integrate");
     const Result got = results.to_host()[0], want = on_cpu(kLow, kHigh, tolerances[size], 0);
     report.expect_equal("the area", std::vector<double>{got.area}, {want.area});
     report.expect_equal("the number of grids", std::vector<int>{got.grids}, {want.grids});
   });
 }
+#endif

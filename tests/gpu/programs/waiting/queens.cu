@@ -1,8 +1,6 @@
 // Counts the ways to place N queens on a board of N by N. Each thread of a block tries one column of the
 // block's row. In the first rows it launches a block for the next row and waits for it; in later rows it
 // counts by itself. Then the block adds the counts of its threads in shared memory.
-#include <cstdlib>
-
 #include "sizes.h"
 
 namespace {
@@ -17,6 +15,14 @@ struct Board {
 struct Taken {
   unsigned columns, left, right;
 };
+
+}  // namespace
+
+// The blocks for the next row have the nodes n * node + 1 to n * node + n.
+extern "C" __global__ void count_queens(unsigned* counts, Board board, Taken taken, int row, int node);
+
+#ifdef __CUDACC__
+namespace {
 
 __device__ Taken place(const Taken& taken, unsigned queen) {
   return {taken.columns | queen, (taken.left | queen) << 1, (taken.right | queen) >> 1};
@@ -50,8 +56,9 @@ __device__ unsigned count_below(int n, const Taken& taken, int row) {
   return count;
 }
 
-// The blocks for the next row have the nodes n * node + 1 to n * node + n.
-__global__ void count_queens(unsigned* counts, Board board, Taken taken, int row, int node) {
+}  // namespace
+
+extern "C" __global__ void count_queens(unsigned* counts, Board board, Taken taken, int row, int node) {
   __shared__ unsigned found[kMost];
   const int column = threadIdx.x;
   const unsigned queen = 1U << column;
@@ -74,6 +81,12 @@ __global__ void count_queens(unsigned* counts, Board board, Taken taken, int row
   for (int i = 0; i < board.n; ++i) sum += found[i];
   counts[node] = sum;
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <cstdlib>
+
+namespace {
 
 // The columns of the queens so far are those of the first rows.
 unsigned on_cpu(size_t n, std::vector<int>& columns) {
@@ -100,9 +113,10 @@ int main(int argc, char** argv) {
     const Board boards[] = {{5, 1}, {6, 2}, {8, 3}};
     std::vector<int> columns;
     const gpu::Buffer<unsigned> counts(1000);  // 1 + 8 + 64 + 512 are the most nodes
-    count_queens<<<1, boards[size].n>>>(counts.data(), boards[size], Taken{}, 0, 0);
+    WAITING_LAUNCH(count_queens, 1, boards[size].n)(counts.data(), boards[size], Taken{}, 0, 0);
     gpu::wait("count_queens");
     report.expect_equal("the number of ways", std::vector<unsigned>{counts.to_host()[0]},
                         {on_cpu(boards[size].n, columns)});
   });
 }
+#endif

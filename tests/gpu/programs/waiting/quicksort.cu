@@ -1,8 +1,5 @@
 // Quicksort by one thread a grid: it partitions its range, launches a grid for each half and waits. Then its
 // range is sorted, and the grid takes a checksum of it, which depends on the order.
-#include <algorithm>
-#include <random>
-
 #include "sizes.h"
 
 namespace {
@@ -20,6 +17,13 @@ __host__ __device__ unsigned checksum(const unsigned* values, int first, int las
   for (int i = first; i <= last; ++i) sum = 31 * sum + values[i];
   return sum;
 }
+
+}  // namespace
+
+extern "C" __global__ void quicksort(unsigned* values, Sorted* grids, int first, int last);
+
+#ifdef __CUDACC__
+namespace {
 
 __device__ void swap(unsigned& a, unsigned& b) {
   const unsigned old = a;
@@ -48,7 +52,9 @@ __device__ int partition(unsigned* values, int first, int last) {
   return end;
 }
 
-__global__ void quicksort(unsigned* values, Sorted* grids, int first, int last) {
+}  // namespace
+
+extern "C" __global__ void quicksort(unsigned* values, Sorted* grids, int first, int last) {
   if (last - first < kSmall) {
     insertion_sort(values, first, last);
     return;
@@ -59,6 +65,13 @@ __global__ void quicksort(unsigned* values, Sorted* grids, int first, int last) 
   cudaDeviceSynchronize();
   grids[middle] = {first, last, checksum(values, first, last)};
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+#include <random>
+
+namespace {
 
 std::vector<unsigned> random_values(int count) {
   std::mt19937 random(count);
@@ -75,7 +88,7 @@ int main(int argc, char** argv) {
     std::vector<unsigned> want = random_values(counts[size]);
     const gpu::Buffer<unsigned> values(want);
     const gpu::Buffer<Sorted> grids(want.size());
-    quicksort<<<1, 1>>>(values.data(), grids.data(), 0, counts[size] - 1);
+    WAITING_LAUNCH(quicksort, 1, 1)(values.data(), grids.data(), 0, counts[size] - 1);
     gpu::wait("quicksort");
 
     std::sort(want.begin(), want.end());
@@ -92,3 +105,4 @@ int main(int argc, char** argv) {
     report.expect_equal("the checksum of a range", sums, want_sums);
   });
 }
+#endif

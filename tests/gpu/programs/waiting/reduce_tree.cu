@@ -9,8 +9,13 @@ namespace {
 constexpr int threads = 64;
 constexpr int staying = 48;
 
+}  // namespace
+
 // Block b works on node first + b. The children of node k are the nodes 4k + 1 to 4k + 4.
-__global__ void add(const unsigned* values, unsigned* sums, int first, int levels) {
+extern "C" __global__ void add(const unsigned* values, unsigned* sums, int first, int levels);
+
+#ifdef __CUDACC__
+extern "C" __global__ void add(const unsigned* values, unsigned* sums, int first, int levels) {
   __shared__ unsigned of_thread[threads];
   const int node = first + static_cast<int>(blockIdx.x), child = 4 * node + 1;
   const unsigned thread = threadIdx.x;
@@ -40,6 +45,10 @@ __global__ void add(const unsigned* values, unsigned* sums, int first, int level
   for (const unsigned value : of_thread) sum += value;
   sums[node] = sum;
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+namespace {
 
 unsigned on_cpu(const std::vector<unsigned>& values, std::vector<unsigned>& sums, int node, int levels) {
   unsigned below = 0;
@@ -69,9 +78,10 @@ int main(int argc, char** argv) {
     }
     std::vector<unsigned> want(nodes);
     gpu::Buffer<unsigned> device_values(values), sums(want);
-    add<<<4, threads>>>(device_values.data(), sums.data(), 1, levels);
+    WAITING_LAUNCH(add, 4, threads)(device_values.data(), sums.data(), 1, levels);
     gpu::wait("add");
     for (int root = 1; root <= 4; ++root) on_cpu(values, want, root, levels);
     report.expect_equal("a sum", sums.to_host(), want);
   });
 }
+#endif

@@ -8,8 +8,13 @@ constexpr int tile = 4;
 
 __host__ __device__ int tiles_of(int n) { return (n + tile - 1) / tile; }
 
+}  // namespace
+
 // Block b works on the array that begins at b * stride. The space for sums follows each array.
-__global__ void scan(unsigned* arrays, int n, int stride) {
+extern "C" __global__ void scan(unsigned* arrays, int n, int stride);
+
+#ifdef __CUDACC__
+extern "C" __global__ void scan(unsigned* arrays, int n, int stride) {
   unsigned* values = arrays + static_cast<size_t>(blockIdx.x) * stride;
   unsigned* sums = values + n;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -27,6 +32,10 @@ __global__ void scan(unsigned* arrays, int n, int stride) {
   __syncthreads();
   for (int i = tile + thread; i < n; i += threads) values[i] += sums[i / tile - 1];
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+namespace {
 
 // How much space an array and the sums of all levels take.
 int space(int n) { return n == 1 ? 2 : n + space(tiles_of(n)); }
@@ -46,7 +55,7 @@ int main(int argc, char** argv) {
       }
     }
     gpu::Buffer<unsigned> device_values(values);
-    scan<<<arrays, 32>>>(device_values.data(), n, stride);
+    WAITING_LAUNCH(scan, arrays, 32)(device_values.data(), n, stride);
     gpu::wait("scan");
     const std::vector<unsigned> all = device_values.to_host();
     std::vector<unsigned> got;
@@ -57,3 +66,4 @@ int main(int argc, char** argv) {
     report.expect_equal("a prefix sum", got, want);
   });
 }
+#endif

@@ -1,21 +1,11 @@
 // Multiplies square matrices by Strassen's method. All threads of a block add quadrants, and seven of them
 // launch a product of half the size each and wait for it. After a barrier, all threads put the result
 // together from the products. Sums and products lie in one pool of memory; each grid uses its own part.
-#include <random>
-
 #include "sizes.h"
 
 namespace {
 
 constexpr int kBlockSize = 64, kProducts = 7, kLeaf = 8;  // leaves are multiplied directly
-
-// Factors of the quadrants in each product's operands, and of the products in each quadrant of the result.
-__constant__ int of_left[kProducts][4] = {{1, 0, 0, 1}, {0, 0, 1, 1},  {1, 0, 0, 0}, {0, 0, 0, 1},
-                                          {1, 1, 0, 0}, {-1, 0, 1, 0}, {0, 1, 0, -1}};
-__constant__ int of_right[kProducts][4] = {{1, 0, 0, 1}, {1, 0, 0, 0}, {0, 1, 0, -1}, {-1, 0, 1, 0},
-                                           {0, 0, 0, 1}, {1, 1, 0, 0}, {0, 0, 1, 1}};
-__constant__ int of_result[4][kProducts] = {
-    {1, 0, 0, 1, -1, 0, 1}, {0, 0, 1, 0, 1, 0, 0}, {0, 1, 0, 1, 0, 0, 0}, {1, -1, 1, 0, 0, 1, 0}};
 
 // The unsigned integers in the pool that a product needs, with the products within it.
 __host__ __device__ int pool_size(int n) {
@@ -25,6 +15,22 @@ __host__ __device__ int pool_size(int n) {
   }
   return size;
 }
+
+}  // namespace
+
+extern "C" __global__ void multiply(unsigned* result, const unsigned* left, const unsigned* right, int n,
+                                    unsigned* pool);
+
+#ifdef __CUDACC__
+namespace {
+
+// Factors of the quadrants in each product's operands, and of the products in each quadrant of the result.
+__constant__ int of_left[kProducts][4] = {{1, 0, 0, 1}, {0, 0, 1, 1},  {1, 0, 0, 0}, {0, 0, 0, 1},
+                                          {1, 1, 0, 0}, {-1, 0, 1, 0}, {0, 1, 0, -1}};
+__constant__ int of_right[kProducts][4] = {{1, 0, 0, 1}, {1, 0, 0, 0}, {0, 1, 0, -1}, {-1, 0, 1, 0},
+                                           {0, 0, 0, 1}, {1, 1, 0, 0}, {0, 0, 1, 1}};
+__constant__ int of_result[4][kProducts] = {
+    {1, 0, 0, 1, -1, 0, 1}, {0, 0, 1, 0, 1, 0, 0}, {0, 1, 0, 1, 0, 0, 0}, {1, -1, 1, 0, 0, 1, 0}};
 
 __device__ void add_quadrants(unsigned* sum, const unsigned* matrix, const int* factors, int half) {
   for (int i = threadIdx.x; i < half * half; i += kBlockSize) {
@@ -55,8 +61,10 @@ __device__ void multiply_directly(unsigned* result, const unsigned* left, const 
   result[threadIdx.x] = sum;
 }
 
-__global__ void multiply(unsigned* result, const unsigned* left, const unsigned* right, int n,
-                         unsigned* pool) {
+}  // namespace
+
+extern "C" __global__ void multiply(unsigned* result, const unsigned* left, const unsigned* right, int n,
+                                    unsigned* pool) {
   if (n == kLeaf) {
     multiply_directly(result, left, right);
     return;
@@ -79,6 +87,12 @@ __global__ void multiply(unsigned* result, const unsigned* left, const unsigned*
   __syncthreads();
   add_products(result, products, n);
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <random>
+
+namespace {
 
 std::vector<unsigned> random_matrix(int n, int seed) {
   std::mt19937 random(seed);
@@ -103,8 +117,9 @@ int main(int argc, char** argv) {
     const int n = 16 << size;
     const std::vector<unsigned> left = random_matrix(n, 1), right = random_matrix(n, 2);
     const gpu::Buffer<unsigned> a(left), b(right), result(left.size()), pool(pool_size(n));
-    multiply<<<1, kBlockSize>>>(result.data(), a.data(), b.data(), n, pool.data());
+    WAITING_LAUNCH(multiply, 1, kBlockSize)(result.data(), a.data(), b.data(), n, pool.data());
     gpu::wait("multiply");
     report.expect_equal("a value of the product", result.to_host(), on_cpu(left, right, n));
   });
 }
+#endif

@@ -1,9 +1,6 @@
 // Builds a bounding volume hierarchy over sorted intervals, in blocks of two threads. Each thread launches
 // the grid that builds one of the two subtrees and waits for it. After a barrier, the first thread takes the
 // bounds of its node from those of the two children.
-#include <algorithm>
-#include <random>
-
 #include "sizes.h"
 
 namespace {
@@ -24,7 +21,15 @@ struct Tree {
   Node* nodes;
 };
 
-__host__ __device__ Interval join(const Interval& a, const Interval& b) {
+}  // namespace
+
+// Builds the subtree of intervals first to last - 1. It has at most 2 * (last - first) - 1 nodes.
+extern "C" __global__ void build(Tree tree, int node, int first, int last);
+
+#ifdef __CUDACC__
+namespace {
+
+__device__ Interval join(const Interval& a, const Interval& b) {
   return {a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
 }
 
@@ -36,8 +41,9 @@ __device__ int split(const Interval* intervals, int first, int last) {
   return at;
 }
 
-// Builds the subtree of intervals first to last - 1. It has at most 2 * (last - first) - 1 nodes.
-__global__ void build(Tree tree, int node, int first, int last) {
+}  // namespace
+
+extern "C" __global__ void build(Tree tree, int node, int first, int last) {
   Node& result = tree.nodes[node];
   if (last - first <= kLeaf) {
     if (threadIdx.x != 0) return;
@@ -53,6 +59,13 @@ __global__ void build(Tree tree, int node, int first, int last) {
   __syncthreads();
   if (is_left) result = {join(tree.nodes[left].bounds, tree.nodes[right].bounds), left, right};
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+#include <random>
+
+namespace {
 
 std::vector<Interval> random_intervals(int count) {
   std::mt19937 random(count);
@@ -97,7 +110,7 @@ int main(int argc, char** argv) {
     const std::vector<Interval> intervals = random_intervals(count);
     const gpu::Buffer<Interval> input(intervals);
     const gpu::Buffer<Node> nodes(2 * intervals.size());
-    build<<<1, 2>>>(Tree{input.data(), nodes.data()}, 0, 0, count);
+    WAITING_LAUNCH(build, 1, 2)(Tree{input.data(), nodes.data()}, 0, 0, count);
     gpu::wait("build");
     std::vector<int> got, want;
     walk_nodes(nodes.to_host(), 0, got);
@@ -105,3 +118,4 @@ int main(int argc, char** argv) {
     report.expect_equal("bounds and children", got, want);
   });
 }
+#endif

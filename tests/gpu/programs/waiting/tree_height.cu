@@ -1,14 +1,12 @@
 // The height of each node of an irregular tree, from the leaves up. A grid launches one grid for each child
 // of its node and waits for them. Then it takes the greatest of their heights and adds one.
-#include <algorithm>
-#include <random>
-
 #include "sizes.h"
 
-namespace {
-
 // The children of node n are children[first[n]] to children[first[n + 1] - 1].
-__global__ void find_height(const int* first, const int* children, int* heights, int node) {
+extern "C" __global__ void find_height(const int* first, const int* children, int* heights, int node);
+
+#ifdef __CUDACC__
+extern "C" __global__ void find_height(const int* first, const int* children, int* heights, int node) {
   const int begin = first[node], end = first[node + 1];
   for (int i = begin; i < end; ++i) find_height<<<1, 1>>>(first, children, heights, children[i]);
   if (begin != end) cudaDeviceSynchronize();
@@ -19,6 +17,13 @@ __global__ void find_height(const int* first, const int* children, int* heights,
   }
   heights[node] = highest + 1;
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+#include <random>
+
+namespace {
 
 // The parent of each node but the first; parents come before their children.
 std::vector<int> random_parents(int count) {
@@ -62,8 +67,9 @@ int main(int argc, char** argv) {
     const std::vector<int> parents = random_parents(counts[size]);
     const Lists lists = child_lists(parents);
     const gpu::Buffer<int> first(lists.first), children(lists.children), heights(parents.size());
-    find_height<<<1, 1>>>(first.data(), children.data(), heights.data(), 0);
+    WAITING_LAUNCH(find_height, 1, 1)(first.data(), children.data(), heights.data(), 0);
     gpu::wait("find_height");
     report.expect_equal("the height of a node", heights.to_host(), on_cpu(parents));
   });
 }
+#endif

@@ -25,6 +25,14 @@ __host__ __device__ Number divide(Number a, Number b) {
   return a;
 }
 
+}  // namespace
+
+// n is a power of two less one.
+extern "C" __global__ void solve(Row* all_rows, Number* all_x, int n);
+
+#ifdef __CUDACC__
+namespace {
+
 // Takes the unknowns at distance `step` out of every row in the middle between two of them.
 __global__ void reduce(Row* rows, int n, int step) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x + 1) * 2 * step - 1;
@@ -48,8 +56,9 @@ __global__ void substitute(const Row* rows, Number* x, int n, int step) {
   x[i] = divide(value, rows[i].middle);
 }
 
-// n is a power of two less one.
-__global__ void solve(Row* all_rows, Number* all_x, int n) {
+}  // namespace
+
+extern "C" __global__ void solve(Row* all_rows, Number* all_x, int n) {
   Row* rows = all_rows + static_cast<size_t>(blockIdx.x) * n;
   Number* x = all_x + static_cast<size_t>(blockIdx.x) * n;
   int step = 1;
@@ -63,6 +72,10 @@ __global__ void solve(Row* all_rows, Number* all_x, int n) {
     cudaDeviceSynchronize();
   }
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+namespace {
 
 // Elimination from the first row to the last; no pivot of these systems is 0.
 std::vector<Number> on_cpu(std::vector<Row> rows) {
@@ -103,8 +116,9 @@ int main(int argc, char** argv) {
     }
     gpu::Buffer<Row> rows(all_rows);
     gpu::Buffer<Number> x(want.size());
-    solve<<<systems, 1>>>(rows.data(), x.data(), n);
+    WAITING_LAUNCH(solve, systems, 1)(rows.data(), x.data(), n);
     gpu::wait("solve");
     report.expect_equal("an unknown", x.to_host(), want);
   });
 }
+#endif

@@ -1,12 +1,18 @@
 // The edit distance of two strings by dynamic programming. One thread launches a grid for each diagonal of
 // tiles and waits for it. It then takes the least value among the corners of these tiles.
-#include <algorithm>
-
 #include "sizes.h"
 
 namespace {
 
 constexpr int extent = 8;
+
+}  // namespace
+
+// Both strings have n characters, which fill `tiles` tiles. The table has n + 1 rows and columns.
+extern "C" __global__ void edit_distance(const char* a, const char* b, int* table, int n, int* least);
+
+#ifdef __CUDACC__
+namespace {
 
 // Computes one tile of the table. In each step, the threads compute one diagonal of the tile.
 __global__ void tile(const char* a, const char* b, int* table, int n, int diagonal, int first) {
@@ -24,8 +30,9 @@ __global__ void tile(const char* a, const char* b, int* table, int n, int diagon
   }
 }
 
-// Both strings have n characters, which fill `tiles` tiles. The table has n + 1 rows and columns.
-__global__ void edit_distance(const char* a, const char* b, int* table, int n, int* least) {
+}  // namespace
+
+extern "C" __global__ void edit_distance(const char* a, const char* b, int* table, int n, int* least) {
   const int tiles = n / extent, width = n + 1;
   for (int i = 0; i <= n; ++i) table[i] = table[i * width] = i;
   for (int diagonal = 0; diagonal < 2 * tiles - 1; ++diagonal) {
@@ -39,6 +46,12 @@ __global__ void edit_distance(const char* a, const char* b, int* table, int n, i
     least[diagonal] = value;
   }
 }
+#endif
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+
+namespace {
 
 std::vector<char> random_text(int n, unsigned state) {
   std::vector<char> text;
@@ -85,10 +98,11 @@ int main(int argc, char** argv) {
     const std::vector<char> a = random_text(n, 1), b = random_text(n, 2);
     gpu::Buffer<char> device_a(a), device_b(b);
     gpu::Buffer<int> table((n + 1) * (n + 1)), least(2 * n / extent - 1);
-    edit_distance<<<1, 1>>>(device_a.data(), device_b.data(), table.data(), n, least.data());
+    WAITING_LAUNCH(edit_distance, 1, 1)(device_a.data(), device_b.data(), table.data(), n, least.data());
     gpu::wait("edit_distance");
     const std::vector<int> want = on_cpu(a, b);
     report.expect_equal("a value of the table", table.to_host(), want);
     report.expect_equal("the least value of a diagonal", least.to_host(), least_on_cpu(want, n));
   });
 }
+#endif
