@@ -240,6 +240,9 @@ TEST(SplitAtWaits, RefusesStreamsThatLiveOn) {
       "{ .param .b64 a; .param .b32 r; st.param.b64 [a], %rd2; call.uni (r), cudaStreamDestroy, (a); }\n";
   EXPECT_THAT(problem(kLaunch + kWait + destroy + kUse, declared),
               HasSubstr("a stream or an event is used behind a place to stop"));
+  std::string tail = kLaunch;
+  tail.replace(tail.find("st.param.b64 [b], 0"), 19, "st.param.b64 [b], 3");
+  EXPECT_THAT(problem(tail + kLaunch + kWait + kUse), HasSubstr("a launch may be a tail launch"));
   EXPECT_EQ("", problem(kLaunch + destroy + kWait + kUse, declared));
 }
 

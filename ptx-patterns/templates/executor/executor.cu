@@ -23,13 +23,14 @@
 // a kernel begin in the order of their numbers: each is given out by itself, and no part of the grid lies in
 // the queue. So the lowest block that is not done is running, and waits for nobody.
 //
-// Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth, launches) with its
-// block and whether it launches, where an extent may be that of `launched`, the record's block; KLAP_THREADS,
-// the most threads of these blocks; KLAP_COPIES, the number of the kernel that copies and fills memory, if
-// there is one, which has its body in copies.h; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_GRID_1D when
-// every grid has one row and one layer; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is left open;
-// those of exits.h. KLAP_BLOCK_ORDERS, if any kernel's blocks begin in order: KLAP_BLOCK_ORDER(number,
-// columns) for each of these, and whether y counts faster than x.
+// Constants: KLAP_HALVES where kernels are split at their waits (KLAP_STREAM_SECOND_HALF). KLAP_KERNELS, for
+// every kernel KLAP_KERNEL(number, width, height, depth, launches) with its block and whether it launches,
+// where an extent may be that of `launched`, the record's block; KLAP_THREADS, the most threads of these
+// blocks; KLAP_COPIES, the number of the kernel that copies and fills memory, if there is one, which has its
+// body in copies.h; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_GRID_1D when every grid has one row and one
+// layer; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is left open; those of exits.h.
+// KLAP_BLOCK_ORDERS, if any kernel's blocks begin in order: KLAP_BLOCK_ORDER(number, columns) for each of
+// these, and whether y counts faster than x.
 #include "common/exits.h"
 #include "common/sequence.h"
 #include "executor/grid_queue.h"
@@ -163,6 +164,12 @@ static __device__ __forceinline__ unsigned long long start_tail(KlapWorkQueue* q
                                                                 unsigned int link) {
   KlapGridRecord* const record = grid_at(own.arrays.records, link);
   unsigned int kind = record->kind;
+#ifdef KLAP_HALVES
+  if (record->behind == KLAP_GRID_SECOND_HALF) {
+    if (record->next != 0) return KLAP_GRID_ITEM(kind | KLAP_GRID_IS_FINAL, link);  // start_other_halves()
+    record->behind = KLAP_GRID_NOTHING;
+  }
+#endif
   if (record->next != 0) {
     record->kind = kind |= KLAP_GRID_IS_TAIL;
   } else {
@@ -318,6 +325,45 @@ static __device__ __forceinline__ unsigned long long take(KlapWorkQueue* queue, 
   }
 }
 
+#ifdef KLAP_HALVES
+// Begins the second halves of the other blocks of a grid, when this block has the first of them. The grid
+// waits for all of them as for launches of its own. The first one is counted before the others begin, so the
+// grid is not complete before all are there.
+static __device__ __forceinline__ void start_other_halves(KlapWorkQueue* queue, const KlapGridArrays& arrays,
+                                                          KlapGridRecord* first) {
+  constexpr unsigned int kAtOnce = 8;
+  const unsigned int parent = first->parent;
+  const unsigned int kind = first->kind;  // of all of them
+  unsigned long long* const pending = pending_of(queue, arrays.records, parent);
+  *first_tail_of(queue, arrays.records, parent) = 0;
+  *last_tail_of(queue, arrays.records, parent) = 0;
+  first->behind = KLAP_GRID_NOTHING;
+  add_global(pending, 1ull);
+  unsigned int half = first->next;
+#pragma unroll 1
+  while (half != 0) {
+    unsigned int halves[kAtOnce], count = 0;
+#pragma unroll
+    for (unsigned int i = 0; i < kAtOnce; ++i) {
+      halves[i] = half;
+      if (half == 0) continue;
+      KlapGridRecord* const record = grid_at(arrays.records, half);
+      record->behind = KLAP_GRID_NOTHING;
+      half = record->next;
+      ++count;
+    }
+    add_global(pending, static_cast<unsigned long long>(count));
+    // What has been read of the records, too: their grids write to them.
+    release();
+    const unsigned long long number = add_global(&queue->ready_items, static_cast<unsigned long long>(count));
+#pragma unroll
+    for (unsigned int i = 0; i < kAtOnce; ++i) {
+      if (halves[i] != 0) put(arrays, number + i, KLAP_GRID_ITEM(kind, halves[i]));
+    }
+  }
+}
+#endif
+
 // The next item: the one that may begin because this one is done, or the one that the block holds.
 static __device__ __forceinline__ void next_item(KlapWorkQueue* queue, KlapGridBlock& own, Taken& taken) {
   unsigned long long next = taken.item != 0 ? finish(queue, own, taken.item) : 0;
@@ -339,6 +385,10 @@ static __device__ __forceinline__ void next_item(KlapWorkQueue* queue, KlapGridB
   // The block that completes the grid looks for the flags there.
   const bool is_begun = KLAP_GRID_ITEM_PART(next) != 0 || (own.kind & KLAP_GRID_TAKES_MORE) != 0;
   if ((own.kind & KLAP_GRID_IS_FINAL) != 0 && !is_begun) record->kind = own.kind;
+#ifdef KLAP_HALVES
+  if ((own.kind & KLAP_GRID_IS_FINAL) != 0 && !is_begun && record->behind == KLAP_GRID_SECOND_HALF)
+    start_other_halves(queue, own.arrays, record);
+#endif
 }
 
 // ---- grids of several blocks ----

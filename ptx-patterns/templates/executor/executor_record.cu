@@ -148,7 +148,9 @@ static __device__ __forceinline__ unsigned long long fill_header(const Place& pl
   record->grid_y = grid.y;
   record->grid_z = grid.z;
   record->block = KLAP_GRID_BLOCK(block.x, block.y, block.z);
-  record->behind = has_stream ? 0 : KLAP_GRID_NOTHING;
+  record->behind = stream == KLAP_STREAM_SECOND_HALF ? KLAP_GRID_SECOND_HALF
+                   : has_stream                      ? 0
+                                                     : KLAP_GRID_NOTHING;
   record->parent = place.own_link();
   record->completes = link;
   record->pending = KLAP_GRID_PENDING_ITEM;
@@ -318,7 +320,7 @@ static __device__ __forceinline__ unsigned long long publish(const Place& place,
                                                              unsigned long long last, unsigned int stream,
                                                              unsigned long long handle) {
   const unsigned int link = static_cast<unsigned int>(item);
-  if (stream == KLAP_STREAM_TAIL) {
+  if (stream == KLAP_STREAM_TAIL || stream == KLAP_STREAM_SECOND_HALF) {
     append_tail(place, link);
     return last;
   }

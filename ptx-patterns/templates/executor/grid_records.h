@@ -67,8 +67,9 @@ struct KlapGridRecord {
                   static_cast<unsigned long long>((size)-1) << KLAP_GRID_PART_SIZE_SHIFT)
 
 // Words of `behind` that are no item.
-#define KLAP_GRID_COMPLETE (~0ull)     // the grid is complete
-#define KLAP_GRID_NOTHING (~0ull - 1)  // nothing more comes into the stream
+#define KLAP_GRID_COMPLETE (~0ull)         // the grid is complete
+#define KLAP_GRID_NOTHING (~0ull - 1)      // nothing more comes into the stream
+#define KLAP_GRID_SECOND_HALF (~0ull - 2)  // of a tail launch that has not begun: KLAP_STREAM_SECOND_HALF
 
 #define KLAP_GRID_BLOCK(x, y, z) ((x) | (y) << 11 | (z) << 22)
 #define KLAP_GRID_BLOCK_X(block) ((block)&0x7ffu)
@@ -113,6 +114,8 @@ struct KlapGridBlock {
 #define KLAP_STREAM_HANDLE 4u   // what the launch's handle says
 #define KLAP_STREAM_CREATED 5u  // one that the program created
 #define KLAP_STREAM_INVALID 6u
+// Tail launches by blocks that stopped. They have no order among each other, so all of a grid begin together.
+#define KLAP_STREAM_SECOND_HALF 7u
 
 // A stream that the program created. It takes the place of a record, and its address is the handle. Any
 // thread may launch into it, so its last launch stands in device memory.

@@ -8,13 +8,14 @@
 #include "analysis/effects/waiting_for_room.h"
 #include "analysis/executed/calls.h"
 #include "analysis/facts/stream_order.h"
+#include "analysis/suspension/second_half.h"
 
 namespace klap::analysis {
 
 ExecutedStream executed_stream(const FunctionFacts& kernel, const Site& site) {
   switch (stream_kind(site)) {
     case StreamKind::Tail:
-      return ExecutedStream::Tail;
+      return is_second_half(site.callee) ? ExecutedStream::SecondHalf : ExecutedStream::Tail;
     case StreamKind::FireAndForget:
       return ExecutedStream::None;
     case StreamKind::Private:

@@ -22,7 +22,8 @@ enum class ExecutedStream : uint8_t {
   Thread,  // streams of the thread
   Block,   // the NULL stream of the block
   Tail,
-  Handle,  // what the handle says when the kernel runs
+  Handle,          // what the handle says when the kernel runs
+  SecondHalf = 7,  // the tail-launch stream, by a block that stopped (suspension/second_half.h)
 };
 
 // The stream of a launch at `site`, which check_executed_stream() has accepted.

@@ -18,6 +18,7 @@
 #include "analysis/legality/loop_launches.h"
 #include "analysis/legality/sizes.h"
 #include "analysis/legality/warp_aggregation.h"
+#include "analysis/suspension/second_half.h"
 #include "analysis/synchronisation/exits.h"
 #include "analysis/synchronisation/single_thread.h"
 #include "analysis/values/invariant_trip_count.h"
@@ -205,7 +206,8 @@ std::optional<Rejection> check_tail(const FunctionFacts& parent, const Site& sit
   const bool is_last = aggregation.granularity == Granularity::Grid && aggregation.launcher == Launcher::Host;
   if (is_tail(site) && (!is_last || aggregation.uses_work_queue()))
     return reject(Reason::StreamUnsupported, "the stream is " + print(site.streams));
-  if (is_tail(site) && !is_launched_by_one_thread_of_all(parent, site, aggregation.block, aggregation.grid))
+  if (is_tail(site) && !is_second_half(site.callee) &&
+      !is_launched_by_one_thread_of_all(parent, site, aggregation.block, aggregation.grid))
     return reject(Reason::StreamUnsupported,
                   "several threads of the grid may launch into its tail-launch stream");
   if (is_tail(site) && std::any_of(tail + 1, parent.sites.end(), is_tail)) {

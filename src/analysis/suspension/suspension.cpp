@@ -251,9 +251,19 @@ class Finder {
     }
   }
 
+  // One would come before the second halves of blocks, which are tail launches, too. Version 1 has none.
+  [[nodiscard]] bool may_be_tail_launch(const Site& site) const {
+    constexpr uint64_t kTailLaunch = 3;  // cudaStreamTailLaunch
+    const auto stream = k_.data.constant(site.stream);
+    if (stream) return *stream == kTailLaunch;
+    return site.idiom != nullptr && !site.idiom->is_version_1() && stream_kind(site) == StreamKind::Other;
+  }
+
   // Handles of streams and events may be used in the grid that made them alone.
   void check_streams() {
     for (const Site& site : k_.sites) {
+      if (site.launch_call != nullptr && may_be_tail_launch(site))
+        return refuse("a launch may be a tail launch", site.launch_call->head);
       const bool is_usual = k_.data.constant(site.stream) == std::optional<uint64_t>(0);
       if (site.launch_call != nullptr && !is_usual) of_streams_.push_back(site.launch_call);
     }

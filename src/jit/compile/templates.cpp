@@ -232,6 +232,7 @@ std::vector<std::string> executor_options(const transform::ConsumerShape& shape)
   add_block_orders(options, shape);
   add_exits(options, shape);
   add_copies(options, shape);
+  if (shape.has_halves) options.emplace_back("-DKLAP_HALVES");
   return options;
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/consumer_block.h"
 #include "analysis/legality/cooperation.h"
+#include "analysis/suspension/second_half.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/plan_text.h"
@@ -320,6 +321,9 @@ class ExecutorOfGroup {
   [[nodiscard]] transform::ConsumerShape shape(const PlannedSite& site, uint32_t sm) const {
     transform::ConsumerShape shape = with_bodies(own_.at(group_.number_of(site.child->name)));
     shape.copies = copies_;
+    shape.has_halves = std::ranges::any_of(group_.kernels, [](const GroupKernel& kernel) {
+      return analysis::is_second_half(kernel.facts->function.name);
+    });
     shape.shared_bytes = static_cast<uint32_t>(memory_.dynamic);
     shape.overlay_bytes = overlay_.bytes;
     shape.overlay_align = overlay_.align;

@@ -65,6 +65,7 @@ struct ConsumerShape {
   bool is_recursive = false;         // children launch again: templates/worklist/worklist.cu
   bool is_executed = false;          // then: templates/executor/executor.cu
   bool copies = false;               // then: the last of the bodies copies and fills memory
+  bool has_halves = false;           // then: some are second halves of blocks that stop
   uint32_t takes = 1;                // then: the most items that a block takes at a time
   bool apart = false;                // then: the items' warps need not wait for each other
   std::vector<ConsumerBody> bodies;  // then, and with loop launches: all kernels that it runs, by number

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/launches/calls.h"
+#include "analysis/suspension/second_half.h"
 #include "analysis/suspension/stops_again.h"
 #include "analysis/suspension/suspension.h"
 #include "ptx/edit.h"
@@ -68,7 +69,9 @@ class Splitter {
     return resumed_header() + "; " + std::string(m_.text(kernel_.header)) + body(false) + "\n" +
            resumed_header() + body(true);
   }
-  [[nodiscard]] std::string resumed_name() const { return generated_name(kernel_.name, "resumed"); }
+  [[nodiscard]] std::string resumed_name() const {
+    return generated_name(kernel_.name, analysis::kSecondHalf);
+  }
   [[nodiscard]] uint64_t bytes_per_thread() const { return frame_.bytes_per_thread(); }
 
  private:
