@@ -1,11 +1,12 @@
 // klap_random: random parent/child programs, natively and preloaded, until the time is up.
 //
 //   klap_random [--seconds N] [--seed S] [--programs N] [--mix MIX]... [--configurations A,B] [--out FOLDER]
-//   klap_random --find-fault LIBRARY --programs N ...    whether a library with a fault is found: exit code 0
-//   if one
-//                                                        of N programs fails with it, and not with the usual
-//                                                        one
-//   klap_random --write FILE.json --seed S --mix MIX     writes one program and ends
+//   klap_random --find-fault LIBRARY --programs N ...
+//   klap_random --write FILE.json --seed S --mix MIX
+//
+// With --find-fault, the exit code is 0 if one of N programs fails with that library and not with the usual
+// one. With --write, one program is written. The mix "waits" (random/waits/) also counts the programs that
+// the library does not split where they wait, with the reasons, and fails if there are many.
 //
 // A program that fails is made as small as possible and written to FOLDER, with the command line that runs it
 // again. Exit codes: 0 no failure, 1 failures, 2 wrong usage, 77 nothing to run on.
@@ -43,12 +44,12 @@ void print(const Tally& tally) {
 }
 
 // Programs that the library leaves as they are test nothing.
-constexpr uint64_t kMostRefused = 5;  // percent
+constexpr uint64_t kMostRefused = 5, kFewPrograms = 100;  // percent, of so many at least
 bool are_many_refused(const Tally& tally) {
-  return total(tally.refused) * 100 > tally.programs * kMostRefused;
+  return total(tally.refused) * 100 > std::max(tally.programs, kFewPrograms) * kMostRefused;
 }
 
-// What stands behind the place and `left`. Places differ, and reasons are to be counted.
+// The reason that stands behind the place and `left`. Places differ, and reasons are to be counted.
 std::string without_place(std::string text, std::string_view left) {
   const size_t colon = text.find(left);
   text.erase(0, colon == std::string::npos ? text.find(": ") + 2 : colon + left.size());
@@ -140,7 +141,7 @@ int main_or_throw(int argc, char** argv) {
     return 0;
   }
   plan.time = std::chrono::seconds(seconds);
-  if (plan.mixes[0].waits) plan.refusal = refusal;
+  if (plan.mixes[0].waits && plan.faulty_library.empty()) plan.refusal = refusal;
   plan.configurations = chosen_configurations(configurations);
   return run(plan);
 }

@@ -87,7 +87,7 @@ class BodyMaker {
         return make_fetch(out);
       case 12:
       case 13:
-        return is_uniform_ ? make_meeting(out) : make_assignment(out);
+        return may_meet() ? make_meeting(out) : make_assignment(out);
       case 14:
       case 15:
         return make_shared_access(out);
@@ -153,7 +153,7 @@ class BodyMaker {
   }
 
   Expression condition() {
-    if (random_.chance(loops_ > 0 ? 95 : 60)) {
+    if (random_.chance(loops_ > 0 ? 99 : 60)) {
       const auto modulus = static_cast<uint32_t>(random_.between(2, 9));
       return is_thread(modulus, below(modulus));
     }
@@ -185,7 +185,7 @@ class BodyMaker {
   // on until there is room for it, for all that an analysis of the program can tell.
   Expression make_bound(uint32_t limit, bool is_for_all) {
     if (random_.chance(45)) return constant(limit);
-    if (random_.chance(8)) return is_for_all ? uniform() : expression();
+    if (random_.chance(3)) return is_for_all ? uniform() : expression();
     const Op op = random_.chance(30) ? Op::Depth : is_for_all ? Op::Ctaid : Op::Linear;
     return binary(Op::Add, leaf(op), constant(below(4)));
   }
@@ -276,7 +276,7 @@ class BodyMaker {
     fetchable_.push_back(s.site.id);
     const bool was_pending = pending_;
     pending_ = true;
-    // Of large blocks only some threads launch.
+    // In large blocks only some threads launch.
     const uint32_t modulus = std::max(kernel_.threads() / 4, 1U);
     const bool waits = random_.chance(35);
     if (depth_ > 0 || modulus == 1 || random_.chance(10)) {
@@ -309,6 +309,9 @@ class BodyMaker {
     s.site.id = fetchable_[below(fetchable_.size())];
     out.push_back(std::move(s));
   }
+
+  // Functions that only meet are not taken apart where they are inlined, so there are few of them.
+  bool may_meet() { return is_uniform_ && (functions_ == 0 || random_.chance(15)); }
 
   void make_meeting(List& out) {
     switch (random_.below(4)) {
@@ -375,7 +378,7 @@ class BodyMaker {
     fetchable_.push_back(id);
   }
 
-  // What other threads do meanwhile. Their waits may come before the leader's launch, and so tell them
+  // Other threads are busy meanwhile. Their waits may come before the leader's launch, and so tell them
   // nothing.
   void make_busy(List& out) {
     if (may_launch() && random_.chance(50)) make_launch(out);
@@ -414,13 +417,14 @@ class BodyMaker {
       kernel_.body.push_back(statement(Kind::StoreOwn, word, 0, {binary(Op::Add, before, value)}));
     };
     for (uint32_t v = 0; v < types_->size(); ++v) keep(leaf(Op::Local, v));
-    if (!pending_) keep(leaf(Op::Own, kFirstSum + below(2)));
+    for (uint32_t word = kFirstSum; word < kFirstResult && !pending_; ++word) keep(leaf(Op::Own, word));
     if (kernel_.local_elements != 0) {
       kernel_.body.push_back(statement(Kind::LoadLocal, 0, 0, {expression(1)}));
       keep(leaf(Op::Local, 0));
     }
-    kernel_.body.push_back(statement(Kind::AddAbove, kFirstSum + below(2), 0,
-                                     {expression(1), leaf(Op::Own, kFirstResult + below(4))}));
+    const Expression result = binary(Op::Add, leaf(Op::Own, kFirstResult + below(4)),
+                                     binary(Op::Add, leaf(Op::Linear), constant(1)));
+    kernel_.body.push_back(statement(Kind::AddAbove, kFirstSum + below(2), 0, {expression(1), result}));
   }
 
   static constexpr uint32_t kDeepest = 3, kMostLoops = 2, kMostFunctions = 2;

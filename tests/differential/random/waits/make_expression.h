@@ -6,7 +6,7 @@
 
 namespace klap::differential::waits {
 
-// What an expression may read.
+// Values that an expression may read.
 struct Readable {
   uint32_t variables = 0;   // those of smaller numbers
   uint32_t values = 0;      // of the kernel

@@ -37,7 +37,7 @@ constexpr std::string_view kRuntime =
 )";
 constexpr std::string_view kDynamic = "dynamic_slots";
 
-// What all functions of a kernel share.
+// Facts that all functions of a kernel share.
 struct Context {
   const Program& program;
   const Layout& layout;
@@ -200,7 +200,7 @@ class BodyPrinter {
     code_.place(end);
   }
 
-  // Of the thread so many behind.
+  // The slot of the thread so many behind.
   std::string slot_address(uint32_t behind) {
     std::string thread = scope_.thread;
     if (behind != 0) {

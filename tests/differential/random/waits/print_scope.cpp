@@ -155,7 +155,7 @@ std::string PrintedScope::read(uint32_t number) {
 }
 
 std::string PrintedScope::leaf(const Expression& e) {
-  // What nobody writes while the kernel runs may be read past the multiprocessor's coherent cache.
+  // Words that nobody writes while the kernel runs may be read past the multiprocessor's coherent cache.
   const auto load = [this](const std::string& address, uint32_t word, bool is_constant = false) {
     std::string to = code.new_register('r');
     code.emit("ld.global{}.u32 \t{}, [{}+{}];", is_constant ? ".nc" : "", to, address, 4 * word);

@@ -1,4 +1,4 @@
-// What a random program that waits does, in C++. It knows nothing of PTX.
+// This is what a random program that waits does, in C++. It knows nothing of PTX.
 //
 // A child runs when it is launched, all threads of a block go through its statements together, and so waits
 // and barriers have nothing to do: the ways in which programs use memory leave no other result.
