@@ -97,6 +97,10 @@ TEST(SplitAtWaits, KeepsVariables) {
   EXPECT_EQ(32u, split(body + kLaunch + kWait + uses).waits.at(0).bytes_per_thread)
       << "the array and the distance of the address from its begin";
   assembled_text(body + kLaunch + kWait + uses);
+  EXPECT_EQ(8u, split(body + kLaunch + kWait + kUse).waits.at(0).bytes_per_thread)
+      << "nobody looks at the array any more";
+  EXPECT_EQ(
+      32u, split("$again:\n" + body + kLaunch + kWait + uses + "bra $again;\n").waits.at(0).bytes_per_thread);
 }
 
 TEST(SplitAtWaits, MakesBarriersPlacesToStop) {

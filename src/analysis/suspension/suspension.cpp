@@ -14,6 +14,7 @@
 #include "analysis/legality/warp_block.h"
 #include "analysis/suspension/meetings.h"
 #include "analysis/suspension/same_values.h"
+#include "analysis/suspension/used_variables.h"
 #include "ptx/opcodes.h"
 
 namespace klap::analysis {
@@ -339,6 +340,14 @@ class Finder {
       }
     }
     out_.computed = same.computing(computed);
+    drop_variables(used_behind(k_, registers_, addresses, out_.named, out_.points));
+  }
+
+  void drop_variables(const std::vector<bool>& is_used) {
+    std::erase_if(out_.variables, [&](const SavedVariable& variable) {
+      const auto named = std::ranges::find(out_.named, variable.variable.name, &OwnVariable::name);
+      return named != out_.named.end() && !is_used[static_cast<size_t>(named - out_.named.begin())];
+    });
   }
 
   void save(SuspensionPoint& point, uint32_t reg, const OwnAddresses& addresses) {

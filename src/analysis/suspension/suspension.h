@@ -72,7 +72,7 @@ struct Suspension {
   std::vector<const ptx::Statement*> launching;  // blocks or calls in the body with which launches begin
   std::vector<const ptx::Statement*> computed;   // again where the kernel goes on, in this order
   std::vector<OwnVariable> named;                // all that the kernel names
-  std::vector<SavedVariable> variables;
+  std::vector<SavedVariable> variables;          // that are used where threads go on
   // The kernel asks for its threads' last errors, which another grid does not have.
   bool asks_for_errors = false;
   std::string problem;  // why the kernel cannot stop, with a place; empty if it can
