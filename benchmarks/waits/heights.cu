@@ -44,7 +44,10 @@ __global__ void find_height(Heights tree, int node) {
   if (i < children_of(tree, node)) {
     const int grandchildren = children_of(tree, child);
     if (grandchildren > 0) {
-      find_height<<<blocks_of(grandchildren), kBlock>>>(tree, child);
+      cudaStream_t stream;
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+      find_height<<<blocks_of(grandchildren), kBlock, 0, stream>>>(tree, child);
+      cudaStreamDestroy(stream);
       cudaDeviceSynchronize();
     }
     value = tree.height[child] + 1;

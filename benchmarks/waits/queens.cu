@@ -78,7 +78,10 @@ __global__ void count_queens(Board board, Taken taken, int row, int place) {
     const Taken next = taken.with(queen);
     if (row < board.launching_rows) {
       const int below = board.n * place + 1 + static_cast<int>(threadIdx.x);
-      count_queens<<<1, board.n>>>(board, next, row + 1, below);
+      cudaStream_t stream;
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+      count_queens<<<1, board.n, 0, stream>>>(board, next, row + 1, below);
+      cudaStreamDestroy(stream);
       cudaDeviceSynchronize();
       count = board.counts[below];
     } else {
