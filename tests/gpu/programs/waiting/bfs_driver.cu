@@ -2,16 +2,16 @@
 // for it, and reads how many nodes that grid has found. It goes on with those until there are none.
 #include "sizes.h"
 
-namespace {
-
-constexpr int kBlockSize = 32;
-constexpr int kUnseen = -1;
-
 // The neighbours of node n are neighbours[first[n]] to neighbours[first[n + 1] - 1].
 struct Graph {
   const int* first;
   const int* neighbours;
 };
+
+namespace {
+
+constexpr int kBlockSize = 32;
+constexpr int kUnseen = -1;
 
 }  // namespace
 

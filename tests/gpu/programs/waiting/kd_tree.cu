@@ -3,13 +3,13 @@
 // bounding box from the boxes of the halves.
 #include "sizes.h"
 
-namespace {
-
-constexpr int leaf_points = 4;
-
 struct Point {
   int at[2];
 };
+
+namespace {
+
+constexpr int leaf_points = 4;
 
 // Orders points by one coordinate, and by the other one where they are equal.
 struct Before {

@@ -3,15 +3,15 @@
 // the CPU gets the same bits.
 #include "sizes.h"
 
-namespace {
-
-constexpr double kLow = -3, kHigh = 5;
-constexpr int kDeepest = 12;
-
 struct Result {
   double area;
   int grids;
 };
+
+namespace {
+
+constexpr double kLow = -3, kHigh = 5;
+constexpr int kDeepest = 12;
 
 }  // namespace
 

@@ -3,10 +3,6 @@
 // counts by itself. Then the block adds the counts of its threads in shared memory.
 #include "sizes.h"
 
-namespace {
-
-constexpr int kMost = 16;  // the largest board
-
 struct Board {
   int n, launching_rows;
 };
@@ -15,6 +11,10 @@ struct Board {
 struct Taken {
   unsigned columns, left, right;
 };
+
+namespace {
+
+constexpr int kMost = 16;  // the largest board
 
 }  // namespace
 

@@ -2,15 +2,15 @@
 // range is sorted, and the grid takes a checksum of it, which depends on the order.
 #include "sizes.h"
 
-namespace {
-
-constexpr int kSmall = 12;
-
 // The range of one grid and its checksum, at the place of the grid's pivot.
 struct Sorted {
   int first, last;
   unsigned checksum;
 };
+
+namespace {
+
+constexpr int kSmall = 12;
 
 __host__ __device__ unsigned checksum(const unsigned* values, int first, int last) {
   unsigned sum = 0;

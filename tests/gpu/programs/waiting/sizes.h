@@ -7,7 +7,8 @@
 // A program has up to three compilers, so its file has three parts: types and functions for both sides,
 // kernels, and the host's part. nvcc compiles all of it. NVRTC compiles all but the host's part to a module,
 // and a C++ compiler all but the kernels to a program of the driver API that loads the module
-// (driver_host.cpp).
+// (driver_host.cpp). A kernel that the host launches has no argument of a type in an unnamed namespace. Else
+// NVRTC puts the number of its process into the module's names.
 #pragma once
 
 #ifndef __CUDACC_RTC__

@@ -3,10 +3,6 @@
 // bounds of its node from those of the two children.
 #include "sizes.h"
 
-namespace {
-
-constexpr int kLeaf = 3;  // the most intervals of a leaf
-
 struct Interval {
   int low, high;
 };
@@ -20,6 +16,10 @@ struct Tree {
   const Interval* intervals;
   Node* nodes;
 };
+
+namespace {
+
+constexpr int kLeaf = 3;  // the most intervals of a leaf
 
 }  // namespace
 

@@ -3,15 +3,16 @@
 // middle.
 #include "sizes.h"
 
-namespace {
-
 using Number = unsigned long long;
-constexpr Number prime = 2147483647;
 
 // One row of a system: before * x[i - 1] + middle * x[i] + after * x[i + 1] = right.
 struct Row {
   Number before, middle, after, right;
 };
+
+namespace {
+
+constexpr Number prime = 2147483647;
 
 __host__ __device__ Number times(Number a, Number b) { return a * b % prime; }
 __host__ __device__ Number minus(Number a, Number b) { return (a + prime - b) % prime; }
