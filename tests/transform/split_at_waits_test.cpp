@@ -103,6 +103,16 @@ TEST(SplitAtWaits, KeepsVariables) {
       32u, split("$again:\n" + body + kLaunch + kWait + uses + "bra $again;\n").waits.at(0).bytes_per_thread);
 }
 
+// Behind it may lie bytes that are another variable's, or nobody's.
+TEST(SplitAtWaits, KeepsNoByteBehindAVariable) {
+  const std::string text = assembled_text(
+      ".shared .align 4 .b8 flags[2];\nld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n"
+      "st.shared.u8 [flags], %r1;\n" +
+      kLaunch + kWait + "ld.shared.u8 %r2, [flags];\nst.global.u32 [%rd1], %r2;\n");
+  EXPECT_THAT(text, HasSubstr("ld.shared.b16"));
+  EXPECT_THAT(text, Not(HasSubstr("ld.shared.b32")));
+}
+
 TEST(SplitAtWaits, MakesBarriersPlacesToStop) {
   const std::string body =
       "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n$again:\n@%p1 bra "

@@ -1,5 +1,5 @@
-// What the memory of a stopped block's frame begins with (transform/suspension/frame_code.h). The split
-// kernels write the first part, and the functions that give out frames the second one.
+// The front of a stopped block's frame (transform/suspension/frame_code.h). The split kernels write the first
+// part, and the functions that give out frames the second one.
 #ifndef KLAP_FRAME_H
 #define KLAP_FRAME_H
 

@@ -151,6 +151,7 @@ std::optional<SharedVariable> read_shared_variable(const Module& m, ptx::TokenRa
   const bool is_known = out.align != 0 && (out.align & (out.align - 1)) == 0 && bytes != 0 &&
                         bytes <= kSharedLimit && m.is(t, ";");
   if (!is_known) return std::nullopt;
+  out.own_bytes = static_cast<uint32_t>(bytes);
   out.bytes = static_cast<uint32_t>((bytes + out.align - 1) / out.align * out.align);
   return out;
 }

@@ -17,11 +17,11 @@
 
 namespace klap::analysis {
 
-// A shared variable of a body. `bytes` is a multiple of `align`.
+// A shared variable of a body. `bytes` is a multiple of `align`; `own_bytes` are those that it has itself.
 struct SharedVariable {
   const ptx::Statement* declaration = nullptr;  // in the body; null if the unit declares it
   std::string name;
-  uint32_t align = 1, bytes = 0;
+  uint32_t align = 1, bytes = 0, own_bytes = 0;
 };
 
 // `.shared .align 4 .b8 name[4][32];`, perhaps with a linkage in front; nothing for other forms, such as

@@ -95,7 +95,7 @@ class Finder {
     const auto variable = read_shared_variable(m_, declaration);
     if (!variable) return refuse("a variable is declared in another form", declaration.first);
     const std::string_view name = name_in(declaration, variable->name);
-    out_.variables.push_back({{name, is_shared}, variable->bytes, variable->align});
+    out_.variables.push_back({{name, is_shared}, variable->own_bytes, variable->align});
     out_.named.push_back({name, is_shared});
   }
   // The name as a part of the module's text, which lives as long as that.

@@ -18,7 +18,7 @@ bool is_frame_function(const Function& function) {
   return function.name == analysis::kTakeFrame || function.name == analysis::kGiveFrame;
 }
 
-// What `frames` defines, for this unit alone. Functions that the unit declares itself are left out.
+// The definitions of `frames`, for this unit alone. Functions that the unit declares itself are left out.
 std::string definitions(const Module& unit, const Module& frames) {
   std::string text;
   for (const Item& item : frames.items) {
