@@ -16,9 +16,6 @@ inline Expression with(Op op, Expression a, Expression b) { return {op, 0, {std:
 inline Expression select(Expression condition, Expression a, Expression b) {
   return {Op::Select, 0, {std::move(condition), std::move(a), std::move(b)}};
 }
-inline bool is_constant(const Expression& e, uint32_t value) {
-  return e.op == Op::Constant && e.value == value;
-}
 
 inline Statement statement(Kind kind, uint32_t number, uint32_t limit, std::vector<Expression> values,
                            std::vector<Statement> body = {}) {

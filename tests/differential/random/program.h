@@ -77,6 +77,9 @@ struct Expression {
   std::vector<Expression> operands;
 };
 inline Expression constant(uint32_t value) { return {Op::Constant, value, {}}; }
+inline bool is_constant(const Expression& e, uint32_t value) {
+  return e.op == Op::Constant && e.value == value;
+}
 
 // low + (of % spread): between low and low + spread - 1.
 struct Extent {

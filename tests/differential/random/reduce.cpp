@@ -1,31 +1,31 @@
 #include "random/reduce.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "random/one_edit.h"
 #include "random/reference.h"
 
 namespace klap::differential::random {
 
 namespace {
 
-bool is_the_constant(const Expression& e, uint32_t value) { return e.op == Op::Constant && e.value == value; }
-
 // Performs the edit of one number on a program. Edits are counted in the order in which they are offered, and
 // none is offered that would change nothing.
-class Edit {
+class Edit : private OneEdit {
  public:
-  Edit(Program& program, size_t wanted) : program_(program), wanted_(wanted) {}
+  Edit(Program& program, size_t wanted) : OneEdit(wanted), program_(program) {}
 
   // False if there is no edit of that number.
   bool apply() {
     edit_steps();
     edit_kernels();
-    for (uint32_t k = 0; k < program_.kernels.size() && !done_; ++k) {
+    for (uint32_t k = 0; k < program_.kernels.size() && !is_done(); ++k) {
       edit_list(program_.kernels[k].body);
-      if (!done_) edit_kernel(k);
+      if (!is_done()) edit_kernel(k);
     }
     for (Kernel& kernel : program_.kernels) {
-      if (done_) break;
+      if (is_done()) break;
       if (kernel.message) edit_expression(*kernel.message);
       edit_expressions(kernel.body);
     }
@@ -34,32 +34,18 @@ class Edit {
       edit_expression(f.step);
     }
     if (program_.previous_words > 1) offer([&] { program_.previous_words = 1; });
-    return done_;
+    return is_done();
   }
 
  private:
-  // After an edit was made nothing that was found before may be touched again.
-  template <class Change>
-  void offer(const Change& change) {
-    if (done_ || seen_++ != wanted_) return;
-    change();
-    done_ = true;
-  }
-
-  template <class T>
-  void offer_value(T& item, T value) {
-    if (done_ || item == value) return;
-    offer([&] { item = value; });
-  }
-
   // ---- whole steps and kernels ----
 
   void edit_steps() {
     std::vector<Step>& steps = program_.steps;
-    for (size_t i = steps.size(); i-- > 0 && !done_ && steps.size() > 1;) {
+    for (size_t i = steps.size(); i-- > 0 && !is_done() && steps.size() > 1;) {
       offer([&] { steps.erase(steps.begin() + static_cast<ptrdiff_t>(i)); });
     }
-    for (size_t i = 0; i < steps.size() && !done_; ++i) {
+    for (size_t i = 0; i < steps.size() && !is_done(); ++i) {
       offer_value(steps[i].stream, 0U);
       offer_value(steps[i].wait, false);
       if (steps[i].depth > 0) offer([&] { --steps[i].depth; });
@@ -72,11 +58,11 @@ class Edit {
   }
 
   void edit_kernels() {
-    for (uint32_t k = static_cast<uint32_t>(program_.kernels.size()); k-- > 0 && !done_;) {
+    for (uint32_t k = static_cast<uint32_t>(program_.kernels.size()); k-- > 0 && !is_done();) {
       if (!is_launched(k)) offer([&] { remove_kernel(k); });
     }
     // A step may launch what the kernel of the step would have launched.
-    for (size_t i = 0; i < program_.steps.size() && !done_; ++i) {
+    for (size_t i = 0; i < program_.steps.size() && !is_done(); ++i) {
       const uint32_t next = program_.steps[i].kernel + 1;
       if (next < program_.kernels.size()) offer([&] { launch_instead(program_.steps[i], next); });
     }
@@ -119,17 +105,17 @@ class Edit {
       offer([&] { list.erase(list.begin() + half, list.end()); });
       offer([&] { list.erase(list.begin(), list.begin() + half); });
     }
-    for (size_t i = list.size(); i-- > 0 && !done_;) {
+    for (size_t i = list.size(); i-- > 0 && !is_done();) {
       offer([&] { list.erase(list.begin() + static_cast<ptrdiff_t>(i)); });
-      if (done_) return;
+      if (is_done()) return;
       if (!list[i].body.empty()) offer([&] { unwrap(list, i, list[i].body); });
-      if (!done_ && !list[i].other.empty()) offer([&] { unwrap(list, i, list[i].other); });
-      if (!done_ && !list[i].other.empty()) offer([&] { list[i].other.clear(); });
+      if (!is_done() && !list[i].other.empty()) offer([&] { unwrap(list, i, list[i].other); });
+      if (!is_done() && !list[i].other.empty()) offer([&] { list[i].other.clear(); });
     }
-    for (size_t i = 0; i < list.size() && !done_; ++i) {
+    for (size_t i = 0; i < list.size() && !is_done(); ++i) {
       edit_statement(list[i]);
-      if (!done_) edit_list(list[i].body);
-      if (!done_) edit_list(list[i].other);
+      if (!is_done()) edit_list(list[i].body);
+      if (!is_done()) edit_list(list[i].other);
     }
   }
 
@@ -183,9 +169,9 @@ class Edit {
   void edit_extent(Extent& extent) {
     if (extent.spread > 1) {
       offer([&] { extent = {std::max(extent.low, 1U), 1, {}}; });
-      if (!done_ && extent.spread > 2) offer([&] { extent.spread = 2; });
+      if (!is_done() && extent.spread > 2) offer([&] { extent.spread = 2; });
     }
-    if (!done_ && extent.low > 1) offer([&] { extent.low = 1; });
+    if (!is_done() && extent.low > 1) offer([&] { extent.low = 1; });
   }
 
   // ---- kernels ----
@@ -203,11 +189,11 @@ class Edit {
         offer([&] { resize(k, axis, kernel.grid.at(axis), kernel.block.at(axis) / 2); });
       }
     }
-    for (uint32_t v = 0; v < kernel.values.size() && !done_; ++v) {
+    for (uint32_t v = 0; v < kernel.values.size() && !is_done(); ++v) {
       offer([&] { remove_value(k, v); });
-      if (!done_) offer_value(kernel.values[v], Width::U32);
+      if (!is_done()) offer_value(kernel.values[v], Width::U32);
     }
-    for (size_t p = 0; p < kernel.parameters.size() && !done_; ++p) {
+    for (size_t p = 0; p < kernel.parameters.size() && !is_done(); ++p) {
       if (kernel.parameters[p].values.size() > 1) offer([&] { split(kernel, p); });
     }
   }
@@ -278,7 +264,7 @@ class Edit {
 
   void edit_expressions(std::vector<Statement>& list) {
     for (Statement& s : list) {
-      if (done_) return;
+      if (is_done()) return;
       for (Expression& e : s.values) edit_expression(e);
       if (s.kind == Kind::Launch) {
         for (Extent& extent : s.site.grid) edit_expression(extent.of);
@@ -291,53 +277,22 @@ class Edit {
     }
   }
 
-  void edit_expression(Expression& e) {
-    if (done_ || is_the_constant(e, 0)) return;
-    offer([&] { e = constant(0); });
-    if (done_ || is_the_constant(e, 1)) return;
-    offer([&] { e = constant(1); });
-    for (size_t i = 0; i < e.operands.size() && !done_; ++i) {
-      offer([&] {
-        Expression kept = e.operands[i];
-        e = std::move(kept);
-      });
-    }
-    for (size_t i = 0; i < e.operands.size() && !done_; ++i) edit_expression(e.operands[i]);
-  }
-
   Program& program_;
-  size_t wanted_, seen_ = 0;
-  bool done_ = false;
 };
 
 }  // namespace
 
 Program reduce(Program program, const std::function<bool(const Program&)>& fails, size_t most_tries) {
-  size_t tries = 0;
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (size_t number = 0; tries < most_tries;) {
-      Program smaller = program;
-      if (!Edit(smaller, number).apply()) break;
-      prepare(smaller);
-      const bool is_legal = problem(smaller).empty() && (!uses_cells(smaller) || disorder(smaller).empty());
-      if (is_legal) ++tries;
-      if (is_legal && fails(smaller)) {
-        program = std::move(smaller);
-        progress = true;  // the same number is the next edit now
-      } else {
-        ++number;
-      }
-    }
-  }
-  return program;
+  const auto edited = [](Program& smaller, size_t number) { return Edit(smaller, number).apply(); };
+  const auto is_legal = [](const Program& p) {
+    return problem(p).empty() && (!uses_cells(p) || disorder(p).empty());
+  };
+  return smallest(std::move(program), edited, is_legal, fails, most_tries);
 }
 
 size_t size_of(const Program& program) {
   size_t size = program.steps.size() + program.kernels.size();
-  const auto count = [&size](const Expression& e) {
-    size += is_the_constant(e, 0) || is_the_constant(e, 1) ? 0 : 1;
-  };
+  const auto count = [&size](const Expression& e) { size += is_constant(e, 0) || is_constant(e, 1) ? 0 : 1; };
   for (const Kernel& kernel : program.kernels) {
     size += kernel.values.size();
     if (kernel.message) for_each_expression(*kernel.message, count);

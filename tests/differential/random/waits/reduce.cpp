@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "random/one_edit.h"
+
 namespace klap::differential::waits {
 
 namespace {
-
-bool is_constant(const Expression& e, uint32_t value) { return e.op == Op::Constant && e.value == value; }
 
 bool is_used(const std::vector<Statement>& list, std::initializer_list<Kind> kinds) {
   bool found = false;
@@ -17,38 +17,25 @@ bool is_used(const std::vector<Statement>& list, std::initializer_list<Kind> kin
 }
 
 // Performs the edit of one number. Edits are counted in the order in which they are offered.
-class Edit {
+class Edit : private random::OneEdit {
  public:
-  Edit(Program& program, size_t wanted) : program_(program), wanted_(wanted) {}
+  Edit(Program& program, size_t wanted) : OneEdit(wanted), program_(program) {}
 
   // False if there is no edit of that number.
   bool apply() {
     edit_steps();
-    for (uint32_t k = 0; k < program_.kernels.size() && !done_; ++k) edit_list(program_.kernels[k].body);
-    for (uint32_t k = 0; k < program_.kernels.size() && !done_; ++k) edit_kernel(k);
+    for (uint32_t k = 0; k < program_.kernels.size() && !is_done(); ++k) edit_list(program_.kernels[k].body);
+    for (uint32_t k = 0; k < program_.kernels.size() && !is_done(); ++k) edit_kernel(k);
     for (Kernel& kernel : program_.kernels) edit_expressions(kernel.body);
-    return done_;
+    return is_done();
   }
 
  private:
-  // After an edit was made nothing that was found before may be touched again.
-  template <class Change>
-  void offer(const Change& change) {
-    if (done_ || seen_++ != wanted_) return;
-    change();
-    done_ = true;
-  }
-  template <class T>
-  void offer_value(T& item, T value) {
-    if (done_ || item == value) return;
-    offer([&] { item = value; });
-  }
-
   void edit_steps() {
     std::vector<Step>& steps = program_.steps;
-    for (size_t i = steps.size(); i-- > 0 && !done_ && steps.size() > 1;)
+    for (size_t i = steps.size(); i-- > 0 && !is_done() && steps.size() > 1;)
       offer([&] { steps.erase(steps.begin() + static_cast<ptrdiff_t>(i)); });
-    for (size_t i = 0; i < steps.size() && !done_; ++i) {
+    for (size_t i = 0; i < steps.size() && !is_done(); ++i) {
       if (steps[i].depth > 0) offer([&] { --steps[i].depth; });
       for (uint32_t& argument : steps[i].arguments) offer_value(argument, 0U);
     }
@@ -58,20 +45,20 @@ class Edit {
     const auto half = static_cast<ptrdiff_t>(list.size() / 2);
     if (half >= 2) {
       offer([&] { list.erase(list.begin() + half, list.end()); });
-      if (!done_) offer([&] { list.erase(list.begin(), list.begin() + half); });
+      if (!is_done()) offer([&] { list.erase(list.begin(), list.begin() + half); });
     }
-    for (size_t i = list.size(); i-- > 0 && !done_;) {
+    for (size_t i = list.size(); i-- > 0 && !is_done();) {
       const auto at = list.begin() + static_cast<ptrdiff_t>(i);
       offer([&] { list.erase(at); });
-      if (done_) return;
+      if (is_done()) return;
       if (at->kind == Kind::If && !at->body.empty()) offer([&] { put_in_place(list, i, at->body); });
-      if (!done_ && at->kind == Kind::If && !at->other.empty())
+      if (!is_done() && at->kind == Kind::If && !at->other.empty())
         offer([&] { put_in_place(list, i, at->other); });
     }
-    for (size_t i = 0; i < list.size() && !done_; ++i) {
+    for (size_t i = 0; i < list.size() && !is_done(); ++i) {
       edit_list(list[i].body);
-      if (!done_) edit_list(list[i].other);
-      if (!done_) edit_statement(list[i]);
+      if (!is_done()) edit_list(list[i].other);
+      if (!is_done()) edit_statement(list[i]);
     }
   }
 
@@ -101,7 +88,7 @@ class Edit {
         if (*extent > 2) offer([&] { *extent /= 2; });
       }
     }
-    for (size_t i = 0; i < kernel.types.size() && !done_; ++i) offer_value(kernel.types[i], Type::Word);
+    for (size_t i = 0; i < kernel.types.size() && !is_done(); ++i) offer_value(kernel.types[i], Type::Word);
     if (!is_used(kernel.body, {Kind::StoreLocal, Kind::LoadLocal})) offer_value(kernel.local_elements, 0U);
     if (!is_used(kernel.body,
                  {Kind::StoreShared, Kind::LoadShared, Kind::AddTotal, Kind::ClearTotal, Kind::LoadTotal}))
@@ -110,7 +97,7 @@ class Edit {
     offer_value(kernel.is_generic, false);
     offer_value(kernel.local_bytes, 4U);
     offer_value(kernel.slot_bytes, 4U);
-    if (done_) fit_sites(k);
+    if (is_done()) fit_sites(k);
   }
 
   void fit_sites(uint32_t k) {
@@ -126,7 +113,7 @@ class Edit {
 
   void edit_expressions(std::vector<Statement>& list) {
     for (Statement& s : list) {
-      if (done_) return;
+      if (is_done()) return;
       for (Expression& e : s.values) edit_expression(e);
       if (s.kind == Kind::Function) edit_expression(s.result);
       if (s.kind == Kind::Launch) {
@@ -138,50 +125,22 @@ class Edit {
     }
   }
 
-  void edit_expression(Expression& e) {
-    if (done_ || is_constant(e, 0)) return;
-    offer([&] { e = constant(0); });
-    if (done_ || is_constant(e, 1)) return;
-    offer([&] { e = constant(1); });
-    for (size_t i = 0; i < e.operands.size() && !done_; ++i) {
-      offer([&] {
-        Expression kept = e.operands[i];
-        e = std::move(kept);
-      });
-    }
-    for (size_t i = 0; i < e.operands.size() && !done_; ++i) edit_expression(e.operands[i]);
-  }
-
   Program& program_;
-  size_t wanted_, seen_ = 0;
-  bool done_ = false;
 };
 
 }  // namespace
 
 Program reduce(Program program, const std::function<bool(const Program&)>& fails, size_t most_tries) {
-  size_t tries = 0;
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (size_t number = 0; tries < most_tries;) {
-      Program smaller = program;
-      if (!Edit(smaller, number).apply()) break;
-      prepare(smaller);
-      ++tries;
-      if (fails(smaller)) {
-        program = std::move(smaller);
-        progress = true;  // the same number is the next edit now
-      } else {
-        ++number;
-      }
-    }
-  }
-  return program;
+  const auto edited = [](Program& smaller, size_t number) { return Edit(smaller, number).apply(); };
+  const auto is_legal = [](const Program&) { return true; };
+  return random::smallest(std::move(program), edited, is_legal, fails, most_tries);
 }
 
 size_t size_of(const Program& program) {
   size_t size = program.steps.size() + program.kernels.size();
-  const auto count = [&size](const Expression& e) { size += is_constant(e, 0) || is_constant(e, 1) ? 0 : 1; };
+  const auto count = [&size](const Expression& e) {
+    size += random::is_constant(e, 0) || random::is_constant(e, 1) ? 0 : 1;
+  };
   for (const Kernel& kernel : program.kernels) {
     random::for_each(kernel.body, [&](const Statement& s) {
       ++size;
