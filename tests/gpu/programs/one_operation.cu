@@ -135,6 +135,7 @@ void run(gpu::Report& report, const char* what, cudaStream_t launches_in, cudaSt
   if (launches > 3000)
     std::printf("%s: %d launches, %d threads beside, %lld looks\n", what, launches, others,
                 shared.looks.load());
+  std::fflush(stdout);  // a long run that is ended shows how far it came
   report.expect(seen == 0, "%s: %d torn views", what, seen);
   report.expect(is_whole(counts.to_host()[0]), "%s: torn at the end", what);
 }
