@@ -105,10 +105,15 @@ class ExplainTest(unittest.TestCase):
                 self.assert_units_link(folder, 0 if entry.get("child_in_another_unit") else whole, architectures)
 
     def assert_units_link(self, folder, expected, architectures):
-        rewritten = {sm: 0 for sm in architectures}
-        for unit in sorted(glob.glob(os.path.join(folder, "unit*.compute_90.ptx"))):
+        texts = {}
+        for unit in sorted(glob.glob(os.path.join(folder, "unit*.compute_*.ptx"))):
             with open(unit, encoding="utf-8") as file:
-                text = file.read()
+                texts[unit] = file.read()
+        # Programs of version 1 are rewritten only for devices that refuse them.
+        if any("cudaLaunchDevice" in text for text in texts.values()):
+            architectures = [sm for sm in architectures if sm >= 90]
+        rewritten = {sm: 0 for sm in architectures}
+        for unit, text in texts.items():
             with open(unit, "w", encoding="utf-8") as file:
                 file.write(text.replace(".target sm_90", f".target sm_{ARCHITECTURES[0]}"))
             for sm in architectures:
