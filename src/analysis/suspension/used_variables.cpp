@@ -5,49 +5,27 @@
 
 namespace klap::analysis {
 
-namespace {
-
-// Instructions that threads may come to from a place to stop, itself included.
-std::vector<bool> reached_from(const ControlFlow& flow, const std::vector<SuspensionPoint>& points) {
-  std::vector<bool> reached(flow.instructions().size());
-  std::vector<uint32_t> work;
-  const auto reach = [&](uint32_t instruction) {
-    if (reached[instruction]) return;
-    reached[instruction] = true;
-    work.push_back(instruction);
-  };
-  for (const SuspensionPoint& point : points)
-    if (!point.never_stops) reach(flow.index_of(point.instruction));
-  while (!work.empty()) {
-    const uint32_t instruction = work.back();
-    work.pop_back();
-    const BasicBlock& block = flow.blocks()[flow.instructions()[instruction].block];
-    if (instruction + 1 < block.last) {
-      reach(instruction + 1);
-    } else {
-      for (const uint32_t next : block.successors) reach(flow.blocks()[next].first);
-    }
-  }
-  return reached;
-}
-
-}  // namespace
-
 std::vector<bool> used_behind(const FlowFacts& kernel, const VirtualRegisters& registers,
                               const OwnAddresses& addresses, const std::vector<OwnVariable>& variables,
                               const std::vector<SuspensionPoint>& points) {
-  const std::vector<bool> reached = reached_from(kernel.flow, points);
+  const ControlFlow& flow = kernel.flow;
   std::vector<bool> used(variables.size());
-  for (uint32_t i = 0; i < reached.size(); ++i) {
-    if (!reached[i]) continue;
-    const ptx::TokenRange tokens = kernel.flow.instructions()[i].statement->tokens;
+  const auto note_use = [&](size_t variable, uint32_t instruction) {
+    used[variable] =
+        used[variable] || std::ranges::any_of(points, [&](const SuspensionPoint& point) {
+          return !point.never_stops && flow.can_follow(flow.index_of(point.instruction), instruction);
+        });
+  };
+  for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
+    const ptx::TokenRange tokens = flow.instructions()[i].statement->tokens;
     for (uint32_t t = tokens.first; t < tokens.last; ++t) {
       const auto named = std::ranges::find(variables, kernel.module.text(t), &OwnVariable::name);
-      if (named != variables.end()) used[static_cast<size_t>(named - variables.begin())] = true;
+      if (named != variables.end()) note_use(static_cast<size_t>(named - variables.begin()), i);
     }
     for (const Access& access : registers.accesses(i)) {
-      if (addresses.is_mixed(access.reg)) return std::vector<bool>(variables.size(), true);
-      if (const auto address = addresses.of(access.reg)) used[address->variable] = true;
+      if (const auto address = addresses.of(access.reg)) note_use(address->variable, i);
+      if (!addresses.is_mixed(access.reg)) continue;
+      for (size_t variable = 0; variable < variables.size(); ++variable) note_use(variable, i);
     }
   }
   return used;

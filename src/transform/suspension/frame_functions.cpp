@@ -43,7 +43,6 @@ bool has_frame_functions(const std::string& ptx) {
 }
 
 std::string with_frame_functions(const std::string& ptx, const Module& frames, const std::string& name) {
-  if (!has_frame_functions(ptx)) return ptx;
   const Module unit = ptx::parse(ptx, name);
   ptx::Edits edits(unit);
   bool are_defined = false;

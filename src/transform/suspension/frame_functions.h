@@ -10,7 +10,7 @@
 
 namespace klap::transform {
 
-// The PTX with the functions defined where it declares them, as it is if it declares none. `frames` defines
+// The PTX, which has_frame_functions(), with the functions defined where it declares them. `frames` defines
 // them (ptx-patterns/templates/suspension/frames.cu); `name` is for messages.
 std::string with_frame_functions(const std::string& ptx, const ptx::Module& frames, const std::string& name);
 
