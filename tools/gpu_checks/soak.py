@@ -17,7 +17,7 @@ from . import programs
 SETTLED = 60  # seconds after which nothing is to grow any more
 LEAST_SAMPLES = 6  # behind that, for a judgement
 MOST_GROWTH = {"process": 64, "device": 1024}  # KiB a round beyond the native part
-SAMPLE = re.compile(r"^SAMPLE ([\d.]+) (\d+) (\d+) (\d+)$", re.MULTILINE)
+SAMPLE = re.compile(r"^SAMPLE ([\d.]+) (\d+) (\d+) (\d+)(?: \d+)?$", re.MULTILINE)
 # What is shown, the program's part, whether it is preloaded, and its settings.
 PARTS = [
     ("native", "native", False, {}),

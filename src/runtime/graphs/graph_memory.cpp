@@ -95,6 +95,7 @@ void release_unused(uint64_t context_id) {
     for (const auto& queues : memory->queues) {
       const std::lock_guard lock(queues->mutex);
       queues->release_in_stream();
+      queues->give_back_reports();
     }
   }
 }

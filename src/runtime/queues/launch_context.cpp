@@ -367,6 +367,12 @@ void LaunchContext::release_in_stream() {
   last_use_ = nullptr;
 }
 
+void LaunchContext::give_back_reports() {
+  context_->reports.give_back(std::exchange(report_, {}));
+  if (guard_report_) context_->reports.give_back(*guard_report_);
+  guard_report_.reset();
+}
+
 void LaunchContext::release_after_last_use() {
   std::vector<Block> blocks = take_blocks();
   if (!blocks.empty() && last_use_ && !unusable_) context_->pool.retire(std::move(blocks), last_use_);

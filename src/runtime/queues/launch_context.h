@@ -205,6 +205,8 @@ class LaunchContext {
   void record_use();
   // The memory goes back to the pool once the work enqueued so far has completed.
   void release_in_stream();
+  // All that was enqueued has completed, and nothing more is. Its report slots are used again.
+  void give_back_reports();
   // Releases the memory after the last record_use() alone. It makes no CUDA call, so it may run while a
   // thread ends.
   void release_after_last_use();

@@ -88,16 +88,31 @@ ReportSlot ReportSlots::take_next(CUstream stream) {
   return {at, page_.words + first_word};
 }
 
+// Its totals in device memory are those of its words, and go on from there.
+ReportSlot ReportSlots::take_unused() {
+  const ReportSlot slot = unused_.back();
+  unused_.pop_back();
+  return slot;
+}
+
+void ReportSlots::give_back(const ReportSlot& slot) {
+  if (slot.address == 0) return;
+  const std::lock_guard lock(mutex_);
+  unused_.push_back(slot);
+}
+
 ReportSlot ReportSlots::take(CUstream stream) {
   if (!are_children_counted()) return {};
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
+  if (!unused_.empty()) return take_unused();
   return page_.left != 0 || make_page() ? take_next(stream) : ReportSlot{};
 }
 
 ReportSlot ReportSlots::take_ready(CUstream stream) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
+  if (!unused_.empty()) return take_unused();
   return page_.left != 0 ? take_next(stream) : ReportSlot{};
 }
 

@@ -1,9 +1,11 @@
 // Kernels report in these slots how many children they ran (templates/common/report.h). There is a slot for
 // each stream, which is a few words of host memory, and the totals beside them in device memory.
 //
-// Slots are not used again. A stream's totals stay in them. Each takes less than a hundred bytes of processes
-// that ask for statistics, or whose launches are guarded (parents/launch_guard.h). Most guards need slots in
-// host memory alone. So they take no memory of the device, which is the program's.
+// Totals stay in a slot for good. So a graph that has ended leaves its slots to later ones, which add to
+// them. A stream's slot is not used again: its last kernel may still run when the stream is gone. Each takes
+// less than a hundred bytes of processes that ask for statistics, or whose launches are guarded
+// (parents/launch_guard.h). Most guards need slots in host memory alone. So they take no memory of the
+// device, which is the program's.
 #pragma once
 
 #include <cuda.h>
@@ -11,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "runtime/queues/host_page.h"
 
@@ -37,6 +40,8 @@ class ReportSlots {
   ReportSlot take_ready(CUstream stream);
   // Such a slot with totals in host memory, too: kernels that report there take some microseconds longer.
   ReportSlot take_ready_in_host();
+  // No kernel reports to that slot of take() or take_ready() any more. Another stream may have it.
+  void give_back(const ReportSlot& slot);
   // Takes the memory for the slots if statistics are asked for, or for guards that need it.
   void make_ready(const GuardReports& guards);
 
@@ -48,11 +53,13 @@ class ReportSlots {
   static CUresult map(Page& page, bool is_in_statistics);
   bool make_page();
   ReportSlot take_next(CUstream stream);
+  ReportSlot take_unused();
 
   std::mutex mutex_;
-  Page page_;                // of streams
-  CUdeviceptr reports_ = 0;  // an array of KlapReport, one for each of these slots
-  Page guards_;              // of those with totals in host memory, which take two slots each
+  Page page_;                       // of streams
+  std::vector<ReportSlot> unused_;  // that streams have given back
+  CUdeviceptr reports_ = 0;         // an array of KlapReport, one for each of these slots
+  Page guards_;                     // of those with totals in host memory, which take two slots each
   bool failed_ = false;
 };
 

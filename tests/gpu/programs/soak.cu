@@ -1,7 +1,7 @@
 // A program that runs for as long as it is told: ten host threads with four streams each launch parents of
 // every form at random, in streams and from graphs, and load and unload a module; between rounds the device
 // is reset. Each sequence of launches is compared with what it must leave. After each round a line says how
-// much memory process and device have in use while nothing runs, so that what grows can be seen.
+// much memory process, device and malloc have in use while nothing runs, so that what grows can be seen.
 //
 //   soak [seconds] [seed] [all|native|plain]
 //
@@ -283,11 +283,17 @@ long resident_kib() {
   return resident * 4;
 }
 
+// What malloc has given out: the rest of what grows is freed memory in pieces, or was mapped by the driver.
+size_t allocated_kib() {
+  const struct mallinfo2 info = mallinfo2();
+  return (info.uordblks + info.hblkhd) >> 10;
+}
+
 void print_sample(Soak& soak, Clock::time_point begin) {
   size_t free = 0, all = 0;
   gpu::check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
-  std::printf("SAMPLE %.1f %ld %ld %zu\n", seconds_since(begin), soak.sequences(), resident_kib(),
-              (all - free) >> 10);
+  std::printf("SAMPLE %.1f %ld %ld %zu %zu\n", seconds_since(begin), soak.sequences(), resident_kib(),
+              (all - free) >> 10, allocated_kib());
   std::fflush(stdout);
 }
 
