@@ -227,4 +227,12 @@ CUresult after(const char* entry_point, const Work& work, Args... args) {
   return result;
 }
 
+// `instead` may do the call in place of the driver's function. If it does not, `work` runs after a success.
+template <auto Member, class Instead, class Work, class... Args>
+CUresult in_place_or_after(const char* entry_point, const Instead& instead, const Work& work, Args... args) {
+  std::optional<CUresult> result;
+  act<When::Always>(entry_point, [&] { result = instead(); });
+  return result ? *result : after<Member>(entry_point, work, args...);
+}
+
 }  // namespace klap::shim

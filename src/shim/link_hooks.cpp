@@ -7,6 +7,7 @@ using namespace klap;
 using runtime::Driver;
 using shim::after;
 using shim::before;
+using shim::in_place_or_after;
 
 namespace {
 
@@ -23,6 +24,17 @@ auto data_added(CUlinkState link, CUjitInputType type, const void* data, size_t 
 
 auto file_added(CUlinkState link, CUjitInputType type, const char* path, const JitOptions& options) {
   return [=] { runtime::link_file_added(link, type, path, options); };
+}
+
+// Code that waits for its children is added by klap_jit.
+auto waiting_data(const char* entry_point, CUlinkState link, CUjitInputType type, const void* data,
+                  size_t bytes, const char* name, const JitOptions& options) {
+  return [=] { return runtime::add_waiting_data(entry_point, link, type, data, bytes, name, options); };
+}
+
+auto waiting_file(const char* entry_point, CUlinkState link, CUjitInputType type, const char* path,
+                  const JitOptions& options) {
+  return [=] { return runtime::add_waiting_file(entry_point, link, type, path, options); };
 }
 
 }  // namespace
@@ -46,31 +58,34 @@ KLAP_EXPORT CUresult CUDAAPI cuLinkCreate_v2(unsigned count, CUjit_option* optio
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddData(CUlinkState link, CUjitInputType type, void* data, size_t bytes,
                                            const char* name, unsigned count, CUjit_option* options,
                                            void** values) {
-  return after<&Driver::link_add_data_v1>("cuLinkAddData",
-                                          data_added(link, type, data, bytes, name, {options, values, count}),
-                                          link, type, data, bytes, name, count, options, values);
+  return in_place_or_after<&Driver::link_add_data_v1>(
+      "cuLinkAddData", waiting_data("cuLinkAddData", link, type, data, bytes, name, {options, values, count}),
+      data_added(link, type, data, bytes, name, {options, values, count}), link, type, data, bytes, name,
+      count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void* data, size_t bytes,
                                               const char* name, unsigned count, CUjit_option* options,
                                               void** values) {
-  return after<&Driver::link_add_data>("cuLinkAddData_v2",
-                                       data_added(link, type, data, bytes, name, {options, values, count}),
-                                       link, type, data, bytes, name, count, options, values);
+  return in_place_or_after<&Driver::link_add_data>(
+      "cuLinkAddData_v2",
+      waiting_data("cuLinkAddData_v2", link, type, data, bytes, name, {options, values, count}),
+      data_added(link, type, data, bytes, name, {options, values, count}), link, type, data, bytes, name,
+      count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile(CUlinkState link, CUjitInputType type, const char* path,
                                            unsigned count, CUjit_option* options, void** values) {
-  return after<&Driver::link_add_file_v1>("cuLinkAddFile",
-                                          file_added(link, type, path, {options, values, count}), link, type,
-                                          path, count, options, values);
+  return in_place_or_after<&Driver::link_add_file_v1>(
+      "cuLinkAddFile", waiting_file("cuLinkAddFile", link, type, path, {options, values, count}),
+      file_added(link, type, path, {options, values, count}), link, type, path, count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char* path,
                                               unsigned count, CUjit_option* options, void** values) {
-  return after<&Driver::link_add_file>("cuLinkAddFile_v2",
-                                       file_added(link, type, path, {options, values, count}), link, type,
-                                       path, count, options, values);
+  return in_place_or_after<&Driver::link_add_file>(
+      "cuLinkAddFile_v2", waiting_file("cuLinkAddFile_v2", link, type, path, {options, values, count}),
+      file_added(link, type, path, {options, values, count}), link, type, path, count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLinkComplete(CUlinkState link, void** image, size_t* bytes) {

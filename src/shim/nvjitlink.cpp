@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -97,8 +98,24 @@ nvJitLinkResult destroy(const void* caller, nvJitLinkHandle* link) {
 }
 
 template <size_t kReal>
+runtime::NvJitLinkFunctions functions_of(const void* caller) {
+  return {[=](nvJitLinkHandle* link, uint32_t count, const char** options) {
+            return forward<kReal, kCreate>(caller, link, count, static_cast<const char* const*>(options));
+          },
+          [=](nvJitLinkHandle link, nvJitLinkInputType type, const void* data, size_t bytes,
+              const char* name) { return forward<kReal, kAddData>(caller, link, type, data, bytes, name); },
+          [=](nvJitLinkHandle* link) { return forward<kReal, kDestroy>(caller, link); }};
+}
+
+template <size_t kReal>
 nvJitLinkResult add_data(const void* caller, nvJitLinkHandle link, nvJitLinkInputType type, const void* data,
                          size_t bytes, const char* name) {
+  std::optional<nvJitLinkResult> added;
+  note(kNames[kAddData], [&] {
+    added = runtime::add_waiting_data(kNames[kAddData], functions_of<kReal>(caller), link, type, data, bytes,
+                                      name);
+  });
+  if (added) return *added;
   const nvJitLinkResult result = forward<kReal, kAddData>(caller, link, type, data, bytes, name);
   if (result == NVJITLINK_SUCCESS)
     note(kNames[kAddData], [&] { runtime::link_data_added(link, type, data, bytes, name); });
@@ -108,6 +125,11 @@ nvJitLinkResult add_data(const void* caller, nvJitLinkHandle link, nvJitLinkInpu
 template <size_t kReal>
 nvJitLinkResult add_file(const void* caller, nvJitLinkHandle link, nvJitLinkInputType type,
                          const char* path) {
+  std::optional<nvJitLinkResult> added;
+  note(kNames[kAddFile], [&] {
+    added = runtime::add_waiting_file(kNames[kAddFile], functions_of<kReal>(caller), link, type, path);
+  });
+  if (added) return *added;
   const nvJitLinkResult result = forward<kReal, kAddFile>(caller, link, type, path);
   if (result == NVJITLINK_SUCCESS)
     note(kNames[kAddFile], [&] { runtime::link_file_added(link, type, path); });

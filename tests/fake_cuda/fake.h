@@ -11,6 +11,7 @@
  *   FAKE_CUDA_FAIL     "cuMemAlloc_v2=2,cuLaunchKernel:child=701@3": this call (for this kernel) returns that
  *                      code, every time, only the third time, or from the third time on (@3+)
  *   FAKE_CUDA_LAZY     a function is loaded when it is first used, and not together with its module
+ *   FAKE_CUDA_LINKER   the result of all links; without it nothing can be linked
  *   FAKE_CUDA_MANAGED  devices have managed memory, which kernels may use at any time unless it is "alone"
  *   FAKE_CUDA_MEMORY   bytes of device memory, where it is not 64 GiB
  *   FAKE_CUDA_MS       milliseconds between any two events, where it is not 1.5

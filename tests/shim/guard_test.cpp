@@ -44,7 +44,7 @@ std::string behind_braces(const std::string& text) {
 bool is_guarded(std::string body) {
   static const std::regex work(R"(^\s*const auto \w+ = \[&\] \{)"),
       call(
-          R"(^;?\s*return (shim::)?(in_place|launch_in_place|instantiate|launch_graph|at_node|before|around|after|allocate|allocate_in|release|release_in|unload)<)");
+          R"(^;?\s*return (shim::)?(in_place|in_place_or_after|launch_in_place|instantiate|launch_graph|at_node|before|around|after|allocate|allocate_in|release|release_in|unload)<)");
   if (std::regex_search(body, work)) body = behind_braces(body);
   return std::regex_search(body, call);
 }

@@ -131,6 +131,9 @@ constexpr Setting kSettings[] = {
      [](Settings& s, std::string_view text) { return set_number(s.devices, text, 1, 8); }},
     {"FINDINGS", "fail or report", "whether a finding makes the next synchronising call fail",
      [](Settings& s, std::string_view text) { return set_findings(s.findings_are_fatal, text); }},
+    {"REFUSES_WAITS", "0 or 1",
+     "whether code that calls cudaDeviceSynchronize() is refused, as it is for compute capability 9.0",
+     [](Settings& s, std::string_view text) { return set_switch(s.refuses_waits, text); }},
     {"QUIET", "0 or 1", "leaves out the line that says that this is an emulation",
      [](Settings& s, std::string_view text) { return set_switch(s.quiet, text); }},
 };

@@ -12,6 +12,7 @@ namespace klap::emulator::driver {
 struct Settings {
   MachineOptions machine;  // without the receivers of text
   uint32_t devices = 1;
+  bool refuses_waits = false;      // code of dynamic parallelism version 1 that waits for children
   bool quiet = false;              // no line at the first use
   bool findings_are_fatal = true;  // a finding makes the context fail as a crashed kernel would
 };

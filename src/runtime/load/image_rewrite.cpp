@@ -6,61 +6,26 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "runtime/driver.h"
+#include "runtime/load/calling_context.h"
 #include "runtime/load/driver_linker.h"
 #include "runtime/load/link_files.h"
 #include "runtime/load/module_cache.h"
 #include "runtime/load/program_links.h"
+#include "runtime/load/stand_ins.h"
 #include "runtime/load/tuned_settings.h"
 #include "runtime/process.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
-#include "support/own_thread.h"
 
 namespace klap::runtime {
 
 namespace {
-
-// The compute capability of a device, 90 for 9.0; 0 if the driver does not say.
-uint32_t compute_capability(CUdevice device) {
-  int major = 0, minor = 0;
-  const Driver& cuda = *driver();
-  if (cuda.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) !=
-          CUDA_SUCCESS ||
-      cuda.device_get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) !=
-          CUDA_SUCCESS) {
-    return 0;
-  }
-  return static_cast<uint32_t>(major * 10 + minor);
-}
-
-// The compute capability that a library is compiled for. It is the one of all devices, since a library may be
-// used on each and often is loaded before there is a context. It is 0 if they differ.
-uint32_t capability_of_every_device() {
-  int count = 0;
-  if (driver()->device_get_count(&count) != CUDA_SUCCESS) return 0;
-  uint32_t common = 0;
-  for (int i = 0; i < count; ++i) {
-    CUdevice device = 0;
-    if (driver()->device_get(&device, i) != CUDA_SUCCESS) return 0;
-    const uint32_t capability = compute_capability(device);
-    if (i != 0 && capability != common) return 0;
-    common = capability;
-  }
-  return common;
-}
-
-uint32_t target_capability(bool every_device) {
-  if (every_device) return capability_of_every_device();
-  CUdevice device = 0;
-  return driver()->ctx_get_device(&device) == CUDA_SUCCESS ? compute_capability(device) : 0;
-}
 
 // An image taken apart, as far as is needed to see whether it launches.
 struct Contents {
@@ -96,9 +61,11 @@ Contents look_into(const ImageSource& source, container::ImageKind kind) {
   return contents;
 }
 
-// True for finished machine code that launches. Only the link that it came from can be rewritten.
+// True for finished machine code that launches, or is in place of code that does. Only the link that it came
+// from can be rewritten.
 bool is_finished(const Contents& contents, container::ImageKind kind, uint32_t sm) {
-  if (kind == container::ImageKind::Cubin) return machine_code_launches(contents.machine_code);
+  if (kind == container::ImageKind::Cubin)
+    return machine_code_launches(contents.machine_code) || holds_stand_in(contents.machine_code);
   if (kind != container::ImageKind::Fatbin) return false;
   const container::Fatbin& fatbin = contents.fatbins.front();
   const container::FatbinEntry* const cubin = container::best_cubin(fatbin, sm);
@@ -196,18 +163,12 @@ void say_once(const char* load_path, const char* what) {
   log().log(level, "{}: {}", load_path, what);
 }
 
-// Runs heavy work where there is room for it, in the caller's context: the driver's linker works in one.
-void in_own_thread(const std::function<void()>& work) {
-  if (is_own_thread()) return work();
-  CUcontext context = nullptr;
-  if (driver()->ctx_get_current(&context) != CUDA_SUCCESS) context = nullptr;
-  run_in_own_thread([&] {
-    if (context != nullptr) driver()->ctx_set_current(context);
-    work();
-  });
-}
-
 }  // namespace
+
+bool is_stand_in(const ImageSource& source) {
+  if (container::classify(source.image) != container::ImageKind::Cubin) return false;
+  return holds_stand_in(look_into(source, container::ImageKind::Cubin).machine_code);
+}
 
 std::optional<TakenProgram> take_program(const ImageSource& source, ModuleRecord& record) {
   const container::ImageKind kind = container::classify(source.image);
@@ -220,6 +181,8 @@ std::optional<TakenProgram> take_program(const ImageSource& source, ModuleRecord
   record.how = "nothing to rewrite";
   if (!contents.machine_code.empty()) contents.link = link_of(contents.machine_code);
   if (!is_source && !contents.link) {
+    if (holds_stand_in(contents.machine_code))
+      throw Error(ErrorCode::Unsupported, "what it was linked from is not known");
     say_once(source.load_path, kOnlyMachineCode);
     return std::nullopt;
   }

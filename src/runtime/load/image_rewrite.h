@@ -29,6 +29,9 @@ struct ImageSource {
   std::string compiler_options;
 };
 
+// True for the result of a link in which stand-ins are linked (stand_ins.h). It must not be loaded.
+bool is_stand_in(const ImageSource& source);
+
 // A program that is to be rewritten, taken out of its image. It holds nothing of that.
 struct TakenProgram {
   std::string load_path;

@@ -1,7 +1,10 @@
 #include "runtime/load/link_calls.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -9,10 +12,13 @@
 
 #include "container/archive.h"
 #include "container/image.h"
+#include "runtime/driver.h"
 #include "runtime/load/compiled_code.h"
 #include "runtime/load/image_rewrite.h"
 #include "runtime/load/link_files.h"
 #include "runtime/load/program_links.h"
+#include "runtime/load/rewritten_load.h"
+#include "runtime/load/stand_ins.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -37,11 +43,21 @@ void add_file(ProgramLinks::Handle link, const char* path, const auto& kind_of_b
   }
 }
 
+// The code in a file; nothing if it cannot be read, which is the linker's to report.
+std::optional<std::string> read_input(const char* path) {
+  if (path == nullptr) return std::nullopt;
+  try {
+    return read_file(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 void completed(ProgramLinks::Handle link, const void* image, size_t readable_bytes) {
   const uint64_t bytes = container::machine_code_bytes(image);
   if (bytes == 0 || bytes > readable_bytes) return;
   const std::string_view machine_code(static_cast<const char*>(image), bytes);
-  if (!container::has_device_launch(machine_code, "linked code")) return;
+  if (!holds_stand_in(machine_code) && !container::has_device_launch(machine_code, "linked code")) return;
   const auto kept = ProgramLinks::instance().complete(link, machine_code);
   if (kept && kept->problem.empty()) LinkFiles::instance().keep(machine_code, *kept);
 }
@@ -83,7 +99,106 @@ bool binds_symbols(const JitOptions& options) {
                      [](CUjit_option name) { return name == CU_JIT_GLOBAL_SYMBOL_NAMES; });
 }
 
+// The target that the program names for the link; empty if there is none.
+std::string target_of(const JitOptions& options) {
+  for (unsigned i = 0; i < options.count; ++i)
+    if (options.names[i] == CU_JIT_TARGET)
+      return fmt::format("{}", static_cast<uint32_t>(reinterpret_cast<uintptr_t>(options.values[i])));
+  return "";
+}
+
+CUresult add(CUlinkState link, CUjitInputType type, std::string bytes, const std::string& name,
+             const JitOptions& options) {
+  const size_t size = bytes.size() + (type == CU_JIT_INPUT_PTX ? 1 : 0);  // PTX with the NUL that ends it
+  return driver()->link_add_data(link, type, bytes.data(), size, name.c_str(), options.count, options.names,
+                                 options.values);
+}
+
+bool driver_refuses(CUjitInputType type, const AddedCode& code, const std::string& target) {
+  CUjit_option name = CU_JIT_TARGET;
+  uintptr_t number = 0;
+  std::from_chars(target.data(), target.data() + target.size(), number);
+  auto* value =
+      reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr): the driver's convention
+  CUlinkState link = nullptr;
+  if (driver()->link_create(target.empty() ? 0 : 1, &name, &value, &link) != CUDA_SUCCESS) return false;
+  const CUresult result = add(link, type, code.bytes, code.name, {});
+  driver()->link_destroy(link);
+  return result == CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC;
+}
+
+CUjitInputType driver_type(LinkPiece::Kind kind) {
+  switch (kind) {
+    case LinkPiece::Kind::Ptx:
+      return CU_JIT_INPUT_PTX;
+    case LinkPiece::Kind::Cubin:
+      return CU_JIT_INPUT_CUBIN;
+    default:
+      return CU_JIT_INPUT_FATBINARY;
+  }
+}
+
+std::optional<CUresult> add_stand_in(const char* entry_point, CUlinkState link, CUjitInputType type,
+                                     const AddedCode& code, const JitOptions& options) {
+  CalledLinker linker{link, entry_point, {}, {}};
+  linker.refuses = [&](const std::string& target) { return driver_refuses(type, code, target); };
+  linker.add = [&](const LinkPiece& piece) {
+    return static_cast<int>(add(link, driver_type(piece.kind), piece.bytes, piece.name, options));
+  };
+  const auto result = add_stand_in(linker, code);
+  return result ? std::optional(static_cast<CUresult>(*result)) : std::nullopt;
+}
+
 // ---- nvJitLink's ----
+
+// The option that names the target.
+std::string target_of(uint32_t count, const char* const* options) {
+  const char* const* const end = options + count;
+  const auto* const found =
+      std::find_if(options, end, [](std::string_view option) { return option.starts_with("-arch="); });
+  return found == end ? "" : *found;
+}
+
+nvJitLinkResult add(const NvJitLinkFunctions& functions, nvJitLinkHandle link, nvJitLinkInputType type,
+                    const std::string& bytes, const std::string& name) {
+  const size_t size = bytes.size() + (type == NVJITLINK_INPUT_PTX ? 1 : 0);
+  return functions.add_data(link, type, bytes.c_str(), size, name.c_str());
+}
+
+bool nvjitlink_refuses(const NvJitLinkFunctions& functions, nvJitLinkInputType type, const AddedCode& code,
+                       const std::string& target) {
+  const char* option = target.c_str();
+  nvJitLinkHandle link = nullptr;
+  if (target.empty() || functions.create(&link, 1, &option) != NVJITLINK_SUCCESS) return false;
+  const nvJitLinkResult result = add(functions, link, type, code.bytes, code.name);
+  functions.destroy(&link);
+  return result != NVJITLINK_SUCCESS;
+}
+
+nvJitLinkInputType nvjitlink_type(LinkPiece::Kind kind) {
+  switch (kind) {
+    case LinkPiece::Kind::Ptx:
+      return NVJITLINK_INPUT_PTX;
+    case LinkPiece::Kind::Cubin:
+      return NVJITLINK_INPUT_CUBIN;
+    default:
+      return NVJITLINK_INPUT_FATBIN;
+  }
+}
+
+std::optional<nvJitLinkResult> add_stand_in(const char* entry_point, const NvJitLinkFunctions& functions,
+                                            nvJitLinkHandle link, nvJitLinkInputType type,
+                                            const AddedCode& code) {
+  CalledLinker linker{link, entry_point, {}, {}};
+  linker.refuses = [&](const std::string& target) {
+    return nvjitlink_refuses(functions, type, code, target);
+  };
+  linker.add = [&](const LinkPiece& piece) {
+    return static_cast<int>(add(functions, link, nvjitlink_type(piece.kind), piece.bytes, piece.name));
+  };
+  const auto result = add_stand_in(linker, code);
+  return result ? std::optional(static_cast<nvJitLinkResult>(*result)) : std::nullopt;
+}
 
 // The options that change code, as ptxas options.
 std::string options_text(uint32_t count, const char* const* options) {
@@ -131,7 +246,7 @@ CodeKind kind_of(nvJitLinkInputType type, const std::string& bytes) {
 }  // namespace
 
 void link_created(CUlinkState link, const JitOptions& options) {
-  ProgramLinks::instance().begin(link, options_text(options));
+  ProgramLinks::instance().begin(link, options_text(options), {}, target_of(options));
   if (binds_symbols(options))
     ProgramLinks::instance().spoil(link, "the program's link gives symbols addresses of its own");
 }
@@ -150,12 +265,30 @@ void link_file_added(CUlinkState link, CUjitInputType type, const char* path, co
       link, path, [type](const std::string& bytes) { return kind_of(type, bytes); }, options_text(options));
 }
 
+std::optional<CUresult> add_waiting_data(const char* entry_point, CUlinkState link, CUjitInputType type,
+                                         const void* data, size_t bytes, const char* name,
+                                         const JitOptions& options) {
+  if (data == nullptr || is_lto(type) || !driver_is_complete()) return std::nullopt;
+  std::string code(static_cast<const char*>(data), bytes);
+  const CodeKind kind = kind_of(type, code);
+  return add_stand_in(entry_point, link, type, code_of(kind, name, std::move(code), options_text(options)),
+                      options);
+}
+
+std::optional<CUresult> add_waiting_file(const char* entry_point, CUlinkState link, CUjitInputType type,
+                                         const char* path, const JitOptions& options) {
+  const auto bytes = read_input(path);
+  return bytes ? add_waiting_data(entry_point, link, type, bytes->data(), bytes->size(), path, options)
+               : std::nullopt;
+}
+
 void link_completed(CUlinkState link, const void* image, size_t bytes) { completed(link, image, bytes); }
 
 void link_about_to_end(CUlinkState link) { ProgramLinks::instance().end(link); }
 
 void link_created(nvJitLinkHandle link, uint32_t count, const char* const* options) {
-  ProgramLinks::instance().begin(link, options_text(count, options), lto_options(count, options));
+  ProgramLinks::instance().begin(link, options_text(count, options), lto_options(count, options),
+                                 target_of(count, options));
 }
 
 void link_data_added(nvJitLinkHandle link, nvJitLinkInputType type, const void* data, size_t bytes,
@@ -168,6 +301,23 @@ void link_data_added(nvJitLinkHandle link, nvJitLinkInputType type, const void* 
 void link_file_added(nvJitLinkHandle link, nvJitLinkInputType type, const char* path) {
   add_file(
       link, path, [type](const std::string& bytes) { return kind_of(type, bytes); }, "");
+}
+
+std::optional<nvJitLinkResult> add_waiting_data(const char* entry_point, const NvJitLinkFunctions& functions,
+                                                nvJitLinkHandle link, nvJitLinkInputType type,
+                                                const void* data, size_t bytes, const char* name) {
+  if (data == nullptr) return std::nullopt;
+  std::string code(static_cast<const char*>(data), bytes);
+  const CodeKind kind = kind_of(type, code);
+  return add_stand_in(entry_point, functions, link, type, code_of(kind, name, std::move(code), ""));
+}
+
+std::optional<nvJitLinkResult> add_waiting_file(const char* entry_point, const NvJitLinkFunctions& functions,
+                                                nvJitLinkHandle link, nvJitLinkInputType type,
+                                                const char* path) {
+  const auto bytes = read_input(path);
+  return bytes ? add_waiting_data(entry_point, functions, link, type, bytes->data(), bytes->size(), path)
+               : std::nullopt;
 }
 
 // The machine code's own headers say how long it is.

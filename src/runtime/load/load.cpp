@@ -28,7 +28,9 @@ std::optional<CUresult> load_rewritten(const ImageSource& source, const LoadCubi
   const auto start = Clock::now();
   ModuleRecord record;
   record.load_path = source.load_path;
-  const auto result = attempt([&](ModuleRecord& of) { return rewrite_image(source, of); }, record, load);
+  const Rewrite rewrite = [&](ModuleRecord& of) { return rewrite_image(source, of); };
+  const std::optional<CUresult> result =
+      is_stand_in(source) ? load_or_refuse(rewrite, record, load) : attempt(rewrite, record, load);
   report_module(std::move(record), start);
   return result;
 }
@@ -116,7 +118,7 @@ std::optional<CUresult> load_module(const char* load_path, CUmodule* module, con
                                     const JitOptions& options) {
   if (!module || !image) return std::nullopt;
   const ImageSource source = image_source(load_path, image, options, false);
-  if (config().async)
+  if (config().async && !is_stand_in(source))
     return load_as_it_is(source, own_module(module, image, options), into_module(module, options));
   return load_rewritten(source, into_module(module, options));
 }
@@ -134,7 +136,7 @@ std::optional<CUresult> load_library(const char* load_path, CUlibrary* library, 
   if (!library || !image) return std::nullopt;
   const ImageSource source = image_source(load_path, image, options, true);
   const LoadCubin load = into_library(library, options, library_options);
-  if (config().async)
+  if (config().async && !is_stand_in(source))
     return load_as_it_is(source, own_library(library, image, options, library_options), load);
   return load_rewritten(source, load);
 }

@@ -20,20 +20,6 @@ namespace {
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr size_t kMostResults = 256;
 
-// Calls `visit` with each image in the bytes of an input that is not PTX, of archives with those of all
-// members.
-template <class Visit>
-void for_each_image(const std::string& bytes, const std::string& name, const Visit& visit) {
-  if (container::is_archive(bytes)) {
-    for (const container::ArchiveMember& member : container::archive_members(bytes, name)) {
-      const std::string terminated(member.bytes);
-      for_each_image(terminated, fmt::format("{}({})", name, member.name), visit);
-    }
-    return;
-  }
-  for (const container::FileImage& image : container::find_images(bytes)) visit(image, name);
-}
-
 jit::Program units_of(const container::FileImage& image, const std::string& name, uint32_t sm) {
   jit::Program program;
   if (image.kind == container::ImageKind::Cubin) {
@@ -87,6 +73,18 @@ void append(jit::Program& program, jit::Program more) {
 
 }  // namespace
 
+void for_each_image(const std::string& bytes, const std::string& name,
+                    const std::function<void(const container::FileImage&, const std::string&)>& visit) {
+  if (container::is_archive(bytes)) {
+    for (const container::ArchiveMember& member : container::archive_members(bytes, name)) {
+      const std::string terminated(member.bytes);
+      for_each_image(terminated, fmt::format("{}({})", name, member.name), visit);
+    }
+    return;
+  }
+  for (const container::FileImage& image : container::find_images(bytes)) visit(image, name);
+}
+
 size_t ProgramLink::bytes() const {
   size_t sum = 0;
   for (const AddedCode& code : inputs) sum += code.bytes.size() + code.ptx.size();
@@ -107,7 +105,8 @@ jit::Program program_from(const ProgramLink& link, uint32_t sm) {
       program.units.back().options = code.options;
       continue;
     }
-    for_each_image(code.bytes, code.name, [&](container::FileImage image, const std::string& name) {
+    for_each_image(code.bytes, code.name, [&](const container::FileImage& found, const std::string& name) {
+      container::FileImage image = found;
       move_lto_ir(image, name, sm, lto_ir);
       jit::Program units = units_of(image, name, sm);
       if (image.kind == container::ImageKind::Cubin) units.units.front().ptx = code.ptx;
@@ -127,17 +126,25 @@ ProgramLinks& ProgramLinks::instance() {
   return *links;
 }
 
-void ProgramLinks::begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options) {
+void ProgramLinks::begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options,
+                         std::string target) {
   const std::lock_guard lock(mutex_);
-  open_[link] = {std::move(ptxas_options), {{}, std::move(lto_options), {}}};
+  open_[link] = {{std::move(ptxas_options), std::move(target)}, {{}, std::move(lto_options), {}}};
+}
+
+std::optional<ProgramLinks::Options> ProgramLinks::options_of(Handle link) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(link);
+  if (found == open_.end() || !found->second.link.problem.empty()) return std::nullopt;
+  return found->second.options;
 }
 
 void ProgramLinks::add(Handle link, AddedCode code) {
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(link);
   if (found == open_.end() || !found->second.link.problem.empty()) return;
-  auto& [ptxas_options, to] = found->second;
-  code.options = ptxas_options + code.options;
+  auto& [options, to] = found->second;
+  code.options = options.ptxas + code.options;
   to.inputs.push_back(std::move(code));
   if (to.bytes() <= kMostBytes) return;
   to.inputs.clear();

@@ -13,13 +13,16 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "container/image.h"
 #include "jit/data/unit.h"
 
 namespace klap::runtime {
@@ -43,6 +46,11 @@ struct ProgramLink {
   [[nodiscard]] size_t bytes() const;
 };
 
+// Calls `visit` with each image in the bytes of an input that is not PTX, of archives with those of all
+// members, and with its name. An image is valid during the call. Throws Error(Container).
+void for_each_image(const std::string& bytes, const std::string& name,
+                    const std::function<void(const container::FileImage&, const std::string&)>& visit);
+
 // The link's inputs as units, for a device of compute capability `sm`. All code for link-time optimisation
 // becomes one unit. Throws Error(Unsupported) for a link that is not understood, Error(Container), and
 // Error(Link) where that code cannot be compiled.
@@ -54,8 +62,15 @@ class ProgramLinks {
 
   // Each call says that the program did that with a link of this handle.
   using Handle = const void*;
-  // `ptxas_options` are for all PTX of the link.
-  void begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options = {});
+  // `ptxas_options` are for all PTX of the link. `target` is the device that the program names, as the linker
+  // spells it, and empty if it names none.
+  void begin(Handle link, std::string ptxas_options, std::vector<std::string> lto_options = {},
+             std::string target = "");
+  struct Options {
+    std::string ptxas, target;
+  };
+  // Nothing if the link is not known or not understood.
+  std::optional<Options> options_of(Handle link);
   void add(Handle link, AddedCode code);
   void spoil(Handle link, const std::string& problem);
   // The result launches kernels. Returns the link that is kept for it, null if it is not known.
@@ -69,7 +84,7 @@ class ProgramLinks {
 
  private:
   struct OpenLink {
-    std::string ptxas_options;
+    Options options;
     ProgramLink link;
   };
   struct Result {

@@ -69,6 +69,13 @@ std::optional<CUresult> rewrite_and_load(const Rewrite& rewrite, ModuleRecord& r
   return result;
 }
 
+// Why nothing was rewritten, as far as the remarks say.
+std::string reason_to_leave(const ModuleRecord& record) {
+  for (const jit::SiteRemark& remark : record.remarks)
+    if (!remark.notes.empty()) return remark.notes.back();
+  return "nothing of it can be rewritten";
+}
+
 }  // namespace
 
 std::optional<CUresult> rewrite_for_driver(const Rewrite& rewrite, ModuleRecord& record,
@@ -102,6 +109,20 @@ std::optional<CUresult> attempt(const Rewrite& rewrite, ModuleRecord& record, co
                   [&] { record.how = std::string("failed: ") + why; });
     return std::nullopt;
   }
+}
+
+CUresult load_or_refuse(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load) {
+  std::string why;
+  try {
+    if (const auto result = rewrite_for_driver(rewrite, record, load)) return *result;
+    why = reason_to_leave(record);
+  } catch (const std::exception& error) {
+    why = reason_of(error);
+  }
+  report_failure(record.load_path.c_str(), "refused, as CUDA refuses code that waits for its children",
+                 why.c_str());
+  record.how = "failed: " + why;
+  return CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC;
 }
 
 bool driver_is_complete() {

@@ -30,6 +30,10 @@ std::optional<CUresult> rewrite_for_driver(const Rewrite& rewrite, ModuleRecord&
 // Does that, but failures end in `record.how`, and in one line of the log.
 std::optional<CUresult> attempt(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load);
 
+// Rewrites and loads what may not be loaded unchanged (stand_ins.h). If it cannot be rewritten, the result is
+// the one with which CUDA refuses code that waits for its children, with one line in the log.
+CUresult load_or_refuse(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load);
+
 // The reason of a failure, for the log and the statistics.
 const char* reason_of(const std::exception& error);
 

@@ -33,8 +33,6 @@ class LinkTest : public DriverTest {
 
   CUlinkState link = nullptr;
   char log[500] = "";
-
- private:
   CUjit_option options_[2] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values_[2] = {log, reinterpret_cast<void*>(sizeof log)};
 };
@@ -85,6 +83,39 @@ TEST_F(LinkTest, RefusesMachineCode) {
   EXPECT_RESULT(CUDA_ERROR_NO_BINARY_FOR_GPU, add_file(CU_JIT_INPUT_CUBIN, built("kernels.cubin")));
   testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("machine code"));
+}
+
+constexpr char kWaiting[] = R"(.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 error) cudaDeviceSynchronize
+()
+;
+.visible .entry kernel()
+{
+  .param .b32 error;
+  call.uni (error), cudaDeviceSynchronize, ();
+  ret;
+}
+)";
+
+// As for compute capability 9.0: it is the call that is refused.
+TEST_F(LinkTest, RefusesCodeThatWaitsIfItIsToldTo) {
+  OK(add(kWaiting, "waiting"));
+  cuLinkDestroy(link);
+  restart("REFUSES_WAITS=1");
+  values_[1] = reinterpret_cast<void*>(sizeof log);
+  OK(cuLinkCreate(2, options_, values_, &link));
+  EXPECT_RESULT(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC, add(kWaiting, "waiting"));
+  EXPECT_THAT(log, HasSubstr("cudaDeviceSynchronize"));
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  EXPECT_RESULT(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC, cuModuleLoadData(&module, kWaiting));
+  EXPECT_RESULT(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC,
+                cuLibraryLoadData(&library, kWaiting, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  std::string idle = kWaiting;
+  idle.erase(idle.find("  call"), idle.find("  ret;") - idle.find("  call"));
+  OK(add(idle, "idle"));
 }
 
 TEST_F(LinkTest, FindsUndefinedNames) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #undef cuGetProcAddress
+#undef cuLinkAddData
+#undef cuLinkCreate
 #undef cuStreamDestroy
 
 /* X(member, name, CUDA version, flags, result and parameters) */
@@ -28,6 +30,11 @@
   X(library_kernel, "cuLibraryGetKernel", 12000, 0, (CUkernel*, CUlibrary, const char*))                  \
   X(library_module, "cuLibraryGetModule", 12000, 0, (CUmodule*, CUlibrary))                               \
   X(kernel_function, "cuKernelGetFunction", 12000, 0, (CUfunction*, CUkernel))                            \
+  X(link_create, "cuLinkCreate", 6050, 0, (unsigned, CUjit_option*, void**, CUlinkState*))                \
+  X(link_add_data, "cuLinkAddData", 6050, 0,                                                              \
+    (CUlinkState, CUjitInputType, void*, size_t, const char*, unsigned, CUjit_option*, void**))           \
+  X(link_complete, "cuLinkComplete", 5050, 0, (CUlinkState, void**, size_t*))                             \
+  X(link_destroy, "cuLinkDestroy", 5050, 0, (CUlinkState))                                                \
   X(module_load, "cuModuleLoad", 2000, 0, (CUmodule*, const char*))                                       \
   X(module_load_data, "cuModuleLoadData", 2000, 0, (CUmodule*, const void*))                              \
   X(module_load_data_ex, "cuModuleLoadDataEx", 2010, 0,                                                   \

@@ -35,6 +35,7 @@ void load(Process& process, CUlibrary* library, Units units, const JitOptions& o
   forbid_unsafe_call(process);
   std::vector<std::string> names;
   try {
+    refuse_waits(process, units);
     names = kernel_names(units);
   } catch (const klap::Error& error) {
     options.write_error(error.what());

@@ -38,6 +38,8 @@ void attempt(const CUlinkState_st& state, Step step) {
   } catch (const Failure& failure) {
     if (failure.code == CUDA_ERROR_NO_BINARY_FOR_GPU) {
       state.options.write_error("the input holds no PTX for the device; machine code cannot be emulated");
+    } else if (failure.code == CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC) {
+      state.options.write_error("Unsupported Function 'cudaDeviceSynchronize'");
     }
     throw;
   }
@@ -64,7 +66,9 @@ Units units_in(CUjitInputType type, std::string_view bytes, const std::string& n
 void add(Process& process, CUlinkState_st& state, CUjitInputType type, std::string_view bytes,
          const std::string& name) {
   attempt(state, [&] {
-    for (Machine::UnitText& unit : units_in(type, bytes, name, capability(process))) {
+    Units units = units_in(type, bytes, name, capability(process));
+    refuse_waits(process, units);
+    for (Machine::UnitText& unit : units) {
       klap::ptx::parse(unit.ptx, unit.name);  // the driver, too, complains of syntax here
       state.units.push_back(std::move(unit));
     }

@@ -20,6 +20,7 @@ void load(Process& process, CUmodule* module, const Units& units, const JitOptio
   CUctx_st& context = working(process);
   forbid_unsafe_call(process);
   try {
+    refuse_waits(process, units);
     *module = load_module(process, context, units, nullptr);
   } catch (const klap::Error& error) {
     options.write_error(error.what());

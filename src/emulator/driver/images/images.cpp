@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "container/archive.h"
 #include "container/host_elf.h"
 #include "container/image.h"
+#include "emulator/driver/process.h"
 #include "ptx/dialect.h"
+#include "ptx/tree.h"
 #include "support/error.h"
 
 namespace klap::emulator::driver {
@@ -42,7 +45,20 @@ Units from_elf(const void* image, uint64_t limit, const std::string& name) {
   throw_no_binary(name + " is machine code, which cannot be emulated");
 }
 
+bool waits(const ptx::Module& unit) {
+  return std::ranges::any_of(unit.functions, [&unit](const ptx::Function& function) {
+    return function.is_definition &&
+           unit.text(function.tokens).find("cudaDeviceSynchronize") != std::string_view::npos;
+  });
+}
+
 }  // namespace
+
+void refuse_waits(const Process& process, const Units& units) {
+  if (!process.settings.refuses_waits) return;
+  for (const Machine::UnitText& unit : units)
+    if (waits(ptx::parse(unit.ptx, unit.name))) fail(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC);
+}
 
 // Text that has no such line is the parser's to complain of.
 Machine::UnitText ptx_unit(std::string name, std::string text, uint32_t sm) {

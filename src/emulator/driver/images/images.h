@@ -23,6 +23,9 @@ Units read_file_image(std::string_view bytes, const std::string& name, uint32_t 
 // PTX text as a unit. Throws as read_image() does.
 Machine::UnitText ptx_unit(std::string name, std::string text, uint32_t compute_capability);
 
+// Fails with CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC if the settings ask for that, and a unit waits for children.
+void refuse_waits(const Process& process, const Units& units);
+
 // An image that holds the units: an ELF file as the driver's linker makes it. It has a section of code for
 // each function and one of parameters for each kernel, so that tools find these.
 std::string make_linked_image(const Units& units, const Image& image, uint32_t compute_capability);

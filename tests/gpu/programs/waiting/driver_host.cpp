@@ -1,15 +1,27 @@
 // The host's part of a program whose kernels NVRTC 11.8 has compiled (nvrtc11/): it loads the module from its
 // folder, as PTX, and launches by the driver's functions. CUDA's runtime is not linked.
 //
-// WAITING_PROGRAM is the program's file.
+// WAITING_PROGRAM is the program's file. With WAITING_LINKED, the host links the module with the device
+// runtime instead of loading its PTX.
 #include WAITING_PROGRAM
+
+#ifdef WAITING_LINKED
+#include "../driver_link.h"
+#endif
 
 CUmodule waiting::module() {
   static const CUmodule loaded = [] {
     const std::string ptx =
         read_file(folder_of(program_invocation_name) + "/nvrtc11/" + program_name + ".ptx");
     CUmodule module = nullptr;
+#ifdef WAITING_LINKED
+    open_linker();
+    Link link;
+    link.add_data(CU_JIT_INPUT_PTX, ptx, program_name);
+    check(driver.module_load_data(&module, link.complete()), "cuModuleLoadData");
+#else
     check(driver.module_load_data(&module, ptx.c_str()), "cuModuleLoadData");
+#endif
     return module;
   }();
   return loaded;
