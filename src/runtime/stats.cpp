@@ -277,6 +277,18 @@ Json Stats::forms_json() const {
   return out;
 }
 
+void Stats::frames_found(const FrameCounts& counts) {
+  const std::lock_guard lock(mutex_);
+  frames_ = counts;
+}
+
+Json Stats::frames_json() const {
+  if (!frames_.is_counted) return {};
+  return Json::Object{{"bytes_taken", frames_.bytes_taken},
+                      {"bytes_returned", frames_.bytes_returned},
+                      {"refused", frames_.refused}};
+}
+
 Json Stats::left_json() const {
   Json::Object out;
   for (const auto& [parent, reasons] : left_) out[parent] = numbers_json(reasons);
@@ -321,6 +333,7 @@ Json Stats::report() const {
                                                 {"left", left_json()},
                                                 {"sliced", sliced_json()}}},
                       {"forms", forms_json()},
+                      {"frames", frames_json()},
                       {"parents", parents_json()},
                       {"counters", counters_json()},
                       {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},

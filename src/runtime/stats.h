@@ -51,6 +51,13 @@ struct FormCounts {
   std::atomic<uint64_t> threads{0}, lanes{0};  // that looks have seen
 };
 
+// Memory of blocks that stop for their children (parents/frame_memory.h).
+struct FrameCounts {
+  bool is_counted = false;
+  uint64_t bytes_taken = 0, bytes_returned = 0;  // from the device's heap, and to it
+  uint64_t refused = 0;                          // times that a block found no memory
+};
+
 class Stats {
  public:
   static Stats& instance();
@@ -83,6 +90,8 @@ class Stats {
   void launch_counted(const std::string& parent, const std::map<std::string, double>& values);
   // Notes why metrics are missing there.
   void counting_failed(const std::string& problem);
+  // Notes how much memory the blocks of all contexts have taken.
+  void frames_found(const FrameCounts& counts);
   // The device adds up the children it ran here (host memory that the device can write), read at exit.
   const std::atomic<uint64_t>* children_total() const { return &children_; }
   std::atomic<uint64_t>* children_total() { return &children_; }
@@ -116,6 +125,7 @@ class Stats {
   using LaunchCounts = std::map<std::string, std::atomic<uint64_t>>;  // by parent
   [[nodiscard]] Json sliced_json() const;
   [[nodiscard]] Json forms_json() const;
+  [[nodiscard]] Json frames_json() const;
   [[nodiscard]] Json left_json() const;
   [[nodiscard]] Json parents_json() const;
 
@@ -143,6 +153,7 @@ class Stats {
   };
   std::map<std::string, Counted> counted_;
   std::vector<std::string> counting_problems_;
+  FrameCounts frames_;
   LaunchCounts redirected_, fused_;
   std::map<std::string, FormCounts> forms_;
   struct Sliced {

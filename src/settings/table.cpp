@@ -105,8 +105,8 @@ constexpr std::array kTable{
             SettingType::Size,
             {},
             "no limit",
-            "The most device memory that all queues of a CUDA context may take. Launches that need more run "
-            "in parts, or as they are."},
+            "The most device memory that all queues of a CUDA context may take, and the heap of blocks that "
+            "wait for children. Launches that need more run in parts, or as they are."},
     Setting{Kind::User,
             "KLAP_CONCURRENCY",
             "concurrency",

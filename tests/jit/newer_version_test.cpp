@@ -185,6 +185,16 @@ TEST(NewerVersion, Links) {
   }
 }
 
+// Each unit has its own memory for blocks that stop, and all of them count it in the same place.
+TEST(NewerVersion, LinksUnitsThatCountInOnePlace) {
+  Program program = older("waits");
+  program.units.push_back(older("tree").units.at(0));
+  const RewrittenModule module = rewrite_module(program, Request{});
+  EXPECT_THAT(module.cubin, HasSubstr("__klap_frame_counts"));
+  const size_t name = module.cubin.find("__klap_frame_counts");
+  EXPECT_EQ(std::string::npos, module.cubin.find("__klap_frame_counts", name + 1));
+}
+
 // Version 2 would lose launches beyond its limit, which version 1 has not.
 TEST(NewerVersion, IsNoneWhereALaunchWouldBeLeft) {
   Program program = older("runtime");

@@ -77,6 +77,13 @@ TEST(Stats, SizesOfChildrenAreAddedUp) {
                                        {"up_to": null, "children": 8}]}])"));
 }
 
+TEST(Stats, MemoryOfBlocksThatStopIsThereIfItWasCounted) {
+  Stats stats;
+  EXPECT_EQ(stats.to_json()["frames"], nullptr);
+  stats.frames_found({true, 300, 100, 7});
+  EXPECT_EQ(stats.to_json()["frames"], json({{"bytes_taken", 300}, {"bytes_returned", 100}, {"refused", 7}}));
+}
+
 TEST(Stats, FreshOnesAreAllZeroAndComplete) {
   const json stats = Stats().to_json();
   EXPECT_EQ(stats["modules"], json::array());

@@ -160,6 +160,51 @@ TEST(SplitAtWaits, StopsWithoutALookWhereEachWayHasLaunched) {
       << "where it stopped at the barrier";
 }
 
+// The word for its result is written behind each wait that may have no frame.
+TEST(SplitAtWaits, ReturnsAnErrorWhereThereIsNoFrame) {
+  const std::string load = "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n";
+  const auto fails_at = [](const std::string& body) {
+    const std::string text = assembled_text(body);
+    size_t count = 0;
+    for (size_t at = text.find(", 68;"); at != std::string::npos; at = text.find(", 68;", at + 1)) ++count;
+    return count;
+  };
+  const std::string tells = "st.global.u32 [%rd1], %r8;\n";
+  EXPECT_EQ(1u, fails_at(load + kLaunch + kWait + tells)) << "the second half has a frame";
+  EXPECT_EQ(2u, fails_at(load + kLaunch + kWait + tells + kLaunch + kWait + tells));
+  EXPECT_EQ(1u,
+            fails_at(load + "$again:\n" + kLaunch + kWait + "setp.ne.u32 %p2, %r8, 0;\n@%p2 bra $again;\n"));
+  EXPECT_EQ(1u, fails_at(load + kLaunch + kWait + kUse + kLaunch + kWait + tells))
+      << "the first one is ignored";
+}
+
+// The program would take the error for success.
+TEST(SplitAtWaits, FailsWhereNobodyLooksAtTheResult) {
+  const std::string load = "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n";
+  const auto fails = [&](const std::string& behind, const std::string& outside = "") {
+    return split(load + kLaunch + kWait + behind + kUse, outside).text.find(", 68;") == std::string::npos;
+  };
+  EXPECT_TRUE(fails(""));
+  EXPECT_TRUE(fails("mov.u32 %r8, 1;\nst.global.u32 [%rd1], %r8;\n")) << "another value";
+  EXPECT_TRUE(fails("add.u32 %r7, %r8, 1;\nmov.u32 %r6, %r7;\n")) << "nobody looks at what is computed of it";
+  EXPECT_FALSE(fails("add.u32 %r7, %r8, 1;\nst.global.u32 [%rd1], %r7;\n"));
+  const std::string asking = ".extern .func (.param .b32 r) cudaGetLastError\n()\n;\n";
+  const std::string ask = "{ .param .b32 w; call.uni (w), cudaGetLastError, (); ld.param.b32 %r7, [w]; }\n";
+  EXPECT_TRUE(fails("st.global.u32 [%rd1], %r8;\n" + ask, asking)) << "it would be the last error, too";
+}
+
+// Threads at a barrier come to it once more, and their votes do not count twice.
+TEST(SplitAtWaits, ComesToBarriersAgainWhereThereIsNoFrame) {
+  const std::string text = assembled_text(
+      "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra $other;\n" +
+      kLaunch + kWait + "st.global.u32 [%rd1], %r8;\n$other:\nbar.red.popc.u32 %r2, 0, %p1;\n" +
+      "st.global.u32 [%rd1], %r2;\n");
+  EXPECT_THAT(text, HasSubstr("$klap_w_again_1:"));
+  EXPECT_THAT(text, HasSubstr("selp.u32 %klap_w_b, -1, 0, %p1;"));
+  EXPECT_THAT(text, HasSubstr("bra.uni $klap_w_again_1;"));
+  EXPECT_THAT(text, HasSubstr("bra $klap_w_wait;")) << "and so do those that have ended";
+}
+
 TEST(SplitAtWaits, CopiesAndFillsAreLaunches) {
   const std::string declared =
       ".extern .func (.param .b32 r) cudaMemsetAsync\n(.param .b64 a, .param .b32 b, .param .b64 c, .param "

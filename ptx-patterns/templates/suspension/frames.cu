@@ -17,6 +17,9 @@
 // A group's open chunk is one word, too: its address and how much is cut. Chunks are never freed, so a word
 // that comes again means the same.
 //
+// What is taken from the heap is counted, which is rare (parents/frame_memory.h). Blocks that stop are not:
+// an atomic for each would cost more than the page is worth that it ends in.
+//
 // Frames that are too large for a chunk are allocated each for itself. Those beyond the largest size, and
 // addresses that do not fit into a word, go back to the heap at once. If the heap is full, a larger frame
 // that waits in any row will do.
@@ -52,6 +55,15 @@ struct alignas(32) KlapFrameRow {
 };
 static __device__ KlapFrameRow rows[kGroups * kSizes];
 static __device__ KlapWord open_chunks[kGroups];
+// Null if nobody asks. All units of a module have it in common (transform/suspension/frame_functions.h).
+extern "C" {
+__device__ KlapWord* __klap_frame_counts;
+}
+
+static __device__ __forceinline__ void count(unsigned int what, KlapWord more) {
+  KlapWord* const counts = __klap_frame_counts;
+  if (counts != nullptr) atomicAdd(counts + what, more);
+}
 
 static __device__ __forceinline__ unsigned int own_group() {
   unsigned int processor;
@@ -150,7 +162,10 @@ static __device__ __forceinline__ KlapWord first_unit(const void* memory) {
 
 static __device__ __forceinline__ KlapFrame* of_heap(KlapWord bytes) {
   void* const memory = malloc(bytes);
-  return memory == nullptr ? nullptr : begin_frame(memory, kOfHeap);
+  if (memory == nullptr) return nullptr;
+  count(KLAP_FRAME_BYTES_TAKEN, bytes);
+  static_cast<KlapFrame*>(memory)->heap_bytes = bytes;
+  return begin_frame(memory, kOfHeap);
 }
 
 // A piece of the group's open chunk, or of a new one; 0 if there is none. Of two threads that open one, the
@@ -170,7 +185,10 @@ static __device__ __forceinline__ KlapWord cut(KlapWord* open, KlapWord bytes) {
     void* const made = allocate(kChunk);
     if (made == nullptr) return 0;
     const KlapWord found = compare_and_swap_global(open, word, first_unit(made) / kUnit * kCut + units);
-    if (found == word) return first_unit(made);
+    if (found == word) {
+      count(KLAP_FRAME_BYTES_TAKEN, kChunk + kUnit);
+      return first_unit(made);
+    }
     free(made);
     word = found;
   }
@@ -189,9 +207,15 @@ static __device__ __noinline__ KlapFrame* take_from_any(unsigned int size) {
   return nullptr;
 }
 
+// A frame's own allocation; 0 if there is none.
+static __device__ __forceinline__ KlapWord allocate_alone(KlapWord bytes) {
+  void* const memory = allocate(bytes);
+  if (memory != nullptr) count(KLAP_FRAME_BYTES_TAKEN, bytes + kUnit);
+  return first_unit(memory);
+}
+
 static __device__ __noinline__ KlapFrame* new_frame(unsigned int group, unsigned int size, KlapWord bytes) {
-  const KlapWord memory =
-      bytes <= kLargestCut ? cut(&open_chunks[group], bytes) : first_unit(allocate(bytes));
+  const KlapWord memory = bytes <= kLargestCut ? cut(&open_chunks[group], bytes) : allocate_alone(bytes);
   if (memory != 0) return begin_frame(reinterpret_cast<void*>(memory), group * kSizes + size);
   KlapFrame* const frame = of_heap(bytes);
   return frame != nullptr ? frame : take_from_any(size);
@@ -199,11 +223,19 @@ static __device__ __noinline__ KlapFrame* new_frame(unsigned int group, unsigned
 
 // ---- what split kernels call, a thread of a block at a time ----
 
+static __device__ __noinline__ KlapFrame* with_count(KlapFrame* frame) {
+  if (frame != nullptr) return frame;
+  count(KLAP_FRAME_REFUSED, 1);
+  __threadfence_system();  // the kernel may end with an error now
+  return nullptr;
+}
+
+// Null if there is no memory.
 extern "C" __device__ void* __klap_take_frame(KlapWord bytes) {
-  if (bytes > kLargest) return of_heap(bytes);
+  if (bytes > kLargest) return with_count(of_heap(bytes));
   const unsigned int size = size_for(bytes), group = own_group();
   KlapFrame* const frame = take_from_row(&rows[group * kSizes + size]);
-  return frame != nullptr ? frame : new_frame(group, size, bytes);
+  return frame != nullptr ? frame : with_count(new_frame(group, size, bytes));
 }
 
 // The caller has seen all threads of the block take what they left in the frame.
@@ -211,6 +243,7 @@ extern "C" __device__ void __klap_give_frame(void* memory) {
   KlapFrame* const frame = static_cast<KlapFrame*>(memory);
   const unsigned int place = load_relaxed(&frame->place);
   if (place == kOfHeap) {
+    count(KLAP_FRAME_BYTES_RETURNED, frame->heap_bytes);
     free(memory);
     return;
   }

@@ -6,13 +6,20 @@
 #include <set>
 
 #include "analysis/effects/effects.h"
+#include "analysis/launches/calls.h"
 #include "analysis/launches/sites.h"
+#include "analysis/suspension/suspension.h"
 
 namespace klap::analysis {
 
 using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
+
+bool takes_frame(const Module& module, const Statement& statement, const LocalNames& names) {
+  const auto call = parse_call(module, statement, names);
+  return call && call->callee == kTakeFrame;
+}
 
 Waiting::Waiting(const Module& module, const ControlFlow& flow, const DataFlow& data, WaitsFor whom)
     : module_(module),
@@ -126,7 +133,7 @@ bool Waiting::reads_a_row(uint32_t i) {
 bool Waiting::watches(uint32_t i) {
   const Statement& s = at(i);
   const std::string_view opcode = module_.text(s.head);
-  if (is_of_block(i)) return false;
+  if (is_of_block(i) || takes_frame(module_, s, data_.names())) return false;
   if (opcode == "membar" || opcode == "fence" || opcode == "nanosleep") return true;
   if (is_strong_load(module_, s)) return !ends_by_itself(i) && !reads_a_row(i);
   if ((opcode == "ld" || opcode == "call") && polls(i)) return true;

@@ -31,6 +31,10 @@ enum class WaitsFor {
   OtherBlocks,
 };
 
+// True for a call that takes memory for a block that stops (suspension/suspension.h). It waits for nobody. A
+// block that gets none goes on, and its program is told of an error, as it would be natively again and again.
+bool takes_frame(const ptx::Module& module, const ptx::Statement& statement, const LocalNames& names);
+
 // The loops of one function that may wait.
 class Waiting {
  public:

@@ -8,6 +8,7 @@
 
 #include "analysis/effects/ending_calls.h"
 #include "analysis/effects/polling.h"
+#include "analysis/effects/waiting.h"
 #include "analysis/graph/dominance.h"
 #include "analysis/launches/calls.h"
 #include "analysis/launches/idioms.h"
@@ -92,6 +93,8 @@ class RoomWait {
       step.reads = step.writes = spaces_of(space);
     } else if (opcode == "red") {
       step.writes = spaces_of(space);
+    } else if (opcode == "call" && takes_frame(q_.module, s, q_.data.names())) {
+      return step;  // whether there is memory has nothing to do with launches
     } else if (opcode == "call") {
       step.reads_parameters = step.writes_parameters = true;
       if (!is_known_call(s)) step.reads = step.writes = kGeneric;

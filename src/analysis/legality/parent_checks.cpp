@@ -57,6 +57,7 @@ bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t in
                       const Aggregation& aggregation) {
   const Statement& s = *parent.flow.instructions()[instruction].statement;
   return is_part_of_launching(parent, s) || is_private_stream_call(parent, s) ||
+         takes_frame(parent.module, s, parent.data.names()) ||
          (aggregation.is_executed && is_executed_call(parent, s)) ||
          (aggregation.has_loop_queue && parent.module.is(s.head, "atom") && !waiting.watches(instruction));
 }

@@ -12,6 +12,7 @@
 #include "analysis/launches/copy_calls.h"
 #include "analysis/launches/idioms.h"
 #include "analysis/legality/warp_block.h"
+#include "analysis/suspension/looked_at.h"
 #include "analysis/suspension/meetings.h"
 #include "analysis/suspension/same_values.h"
 #include "analysis/suspension/used_variables.h"
@@ -141,7 +142,7 @@ class Finder {
     if (s.predicated) return refuse("a place to stop is predicated", s.head);
     if (at == SuspendsAt::Wait && !is_call_alone(*outermost_.at(&s), s))
       return refuse("a wait in a nested scope", s.head);
-    out_.points.push_back({at, &s, outermost_.at(&s), false, false, {}});
+    out_.points.push_back({at, &s, outermost_.at(&s), false, false, false, {}});
   }
 
   void look_at_barrier(const Statement& s) {
@@ -179,8 +180,10 @@ class Finder {
     if (!call.direct) return refuse("a call through a register", s.head);
     if (waits_.contains(&s)) return add_point(SuspendsAt::Wait, s);
     const IdiomTable& table = idioms();
-    if (table.is_last_error(call.callee) || table.is_peek_last_error(call.callee))
+    if (table.is_last_error(call.callee) || table.is_peek_last_error(call.callee)) {
       out_.asks_for_errors = true;
+      of_errors_.push_back(k_.flow.index_of(&s));
+    }
     if (table.is_kind(call.callee, "wait") || table.by_launch(call.callee) != nullptr ||
         is_harmless(call.callee))
       return;
@@ -341,6 +344,31 @@ class Finder {
     }
     out_.computed = same.computing(computed);
     drop_variables(used_behind(k_, registers_, addresses, out_.named, out_.points));
+    find_told_results(liveness);
+  }
+
+  void find_told_results(const Liveness& liveness) {
+    const LookedAt looked_at(k_, registers_, liveness);
+    for (SuspensionPoint& point : out_.points) {
+      if (point.at != SuspendsAt::Wait || point.statement == point.instruction) continue;
+      const uint32_t wait = k_.flow.index_of(point.instruction);
+      const bool asks_behind =
+          std::ranges::any_of(of_errors_, [&](uint32_t asking) { return k_.flow.can_follow(wait, asking); });
+      point.tells_result = !asks_behind && is_result_used(*point.statement, looked_at);
+    }
+  }
+
+  // All that a scope of a call writes is the call's result.
+  bool is_result_used(const Statement& scope, const LookedAt& looked_at) const {
+    bool is_used = false;
+    ptx::for_each_statement(scope, [&](const Statement& s) {
+      if (s.kind != StatementKind::Instruction) return;
+      const uint32_t i = k_.flow.index_of(&s);
+      is_used = is_used || std::ranges::any_of(registers_.accesses(i), [&](const Access& access) {
+                  return access.written && looked_at.is_result_used(i, access.reg);
+                });
+    });
+    return is_used;
   }
 
   void drop_variables(const std::vector<bool>& is_used) {
@@ -371,6 +399,7 @@ class Finder {
   const VirtualRegisters registers_;
   std::map<const Statement*, const Statement*> outermost_;
   std::vector<const Statement*> of_streams_;
+  std::vector<uint32_t> of_errors_;  // calls that ask for the last error
   std::optional<std::vector<CopyCall>> copies_;
   Suspension out_;
 };

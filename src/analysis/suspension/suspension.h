@@ -55,6 +55,9 @@ struct SuspensionPoint {
   const ptx::Statement* statement = nullptr;
   // A wait in front of which each way has launched something since the thread last stopped, or at all.
   bool is_certain = false;
+  // A wait whose result the program looks at, and that may so return an error. No thread asks for its last
+  // error behind it, which would be another one.
+  bool tells_result = false;
   // A barrier at which no thread can meet one that waits (meetings.h). No thread stops there.
   bool never_stops = false;
   std::vector<SavedRegister> registers;  // live before it, but for those that are computed again

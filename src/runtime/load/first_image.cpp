@@ -5,6 +5,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
+#include "runtime/parents/frame_memory.h"
 #include "runtime/parents/guard_profiles.h"
 #include "runtime/parents/launch_guard.h"
 #include "runtime/process.h"
@@ -24,6 +25,7 @@ void write_all_statistics() {
   add_guards_to_statistics();
   add_reports_to_statistics();
   add_sizes_to_statistics();
+  add_frames_to_statistics();
   if (config().timing && driver()) collect_timed_launches();
   if (!config().counts_children) Stats::instance().leave_out_children();
   Stats::instance().write(config().stats_file.string());

@@ -8,6 +8,7 @@
 
 #include "runtime/context_errors.h"
 #include "runtime/driver.h"
+#include "runtime/parents/frame_memory.h"
 #include "runtime/parents/guard_profiles.h"
 #include "runtime/process.h"
 #include "runtime/stats.h"
@@ -266,26 +267,6 @@ bool ParentKernel::load_kernels(uint64_t context_id) {
   return true;
 }
 
-// Blocks that stop leave what they need in the device's heap, which is small by default. A size that the
-// program has chosen stays.
-void ParentKernel::widen_heap() {
-  constexpr size_t kDefault = size_t{8} << 20, kMost = size_t{512} << 20, kShare = 16;
-  const Driver& cuda = *driver();
-  size_t now = 0, free = 0, total = 0;
-  if (cuda.ctx_set_limit == nullptr || cuda.ctx_get_limit(&now, CU_LIMIT_MALLOC_HEAP_SIZE) != CUDA_SUCCESS ||
-      cuda.mem_get_info(&free, &total) != CUDA_SUCCESS || now != kDefault)
-    return;
-  const size_t wanted = std::min(kMost, free / kShare);
-  if (wanted <= now) return;
-  const CUresult result = cuda.ctx_set_limit(CU_LIMIT_MALLOC_HEAP_SIZE, wanted);
-  if (result == CUDA_SUCCESS) {
-    info_once("heap", fmt::format("the device's heap has {} MB, for blocks that wait", wanted >> 20));
-  } else {
-    info_once("heap",
-              fmt::format("the device's heap keeps its 8 MB, for blocks that wait ({})", error_name(result)));
-  }
-}
-
 void ParentKernel::load_kernels_for_launch() {
   unsigned long long context_id = 0;
   if (!image_->uses_sized_memory || driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return;
@@ -293,7 +274,9 @@ void ParentKernel::load_kernels_for_launch() {
     const std::lock_guard lock(mutex_);
     if (!loaded_for_launch_in_.insert(context_id).second) return;
   }
-  if (variant_.stops) widen_heap();
+  if (variant_.stops) {
+    if (const std::string heap = widen_heap(context_id); !heap.empty()) info_once("heap", heap);
+  }
   load_all_kernels();
 }
 
@@ -471,6 +454,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
       try_dependent(*made, launch);
     }
   }
+  if (!made->unusable && variant_.stops) count_frames(*this, launch);
   prepared_.push_back(made);
   if (made->unusable == &reasons::kContextFailed) {
     log().info("{}: launched unchanged in this context: {}", demangle(variant_.parent), why);

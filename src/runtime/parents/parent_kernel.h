@@ -208,7 +208,6 @@ class ParentKernel {
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   bool is_new(const std::string& what);  // for the two above
   void load_all_kernels() const;
-  void widen_heap();
   std::set<std::string> said_;
   std::set<uint64_t> loaded_in_, loaded_for_launch_in_;  // contexts
   PointersFoundApart pointers_apart_;

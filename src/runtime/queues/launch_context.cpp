@@ -452,13 +452,14 @@ std::shared_ptr<CudaContext> LaunchContexts::cuda_context(uint64_t context_id) {
   return known;
 }
 
+std::shared_ptr<CudaContext> LaunchContexts::in_context(uint64_t context_id) {
+  const std::lock_guard lock(mutex_);
+  return cuda_context(context_id);
+}
+
 void LaunchContexts::make_ready(uint64_t context_id, const std::vector<uint64_t>& queues,
                                 const GuardReports& guards) {
-  std::shared_ptr<CudaContext> context;
-  {
-    const std::lock_guard lock(mutex_);
-    context = cuda_context(context_id);
-  }
+  const std::shared_ptr<CudaContext> context = in_context(context_id);
   context->reports.make_ready(guards);
   context->pool.stock(queues);
 }

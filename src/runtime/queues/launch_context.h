@@ -271,6 +271,8 @@ class LaunchContexts {
  public:
   static LaunchContexts& instance();
 
+  // The memory that the streams of the current CUDA context share, made on first use.
+  std::shared_ptr<CudaContext> in_context(uint64_t context_id);
   // The launch context of `stream` in the current CUDA context, made on first use.
   std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
   // One that is the caller's alone. What is written into its queues goes through `stream`.

@@ -108,7 +108,8 @@ FrameCode::FrameCode(const analysis::Suspension& suspension) : of_(suspension) {
 
 std::string FrameCode::registers() {
   return fmt::format(".reg .pred {}; ", analysis::kEndsTogether) +
-         ".reg .b32 %klap_w_a, %klap_w_b, %klap_w_tid, %klap_w_threads, %klap_w_point, %klap_w_dynamic, "
+         ".reg .b32 %klap_w_a, %klap_w_b, %klap_w_extent, %klap_w_part, %klap_w_tid, %klap_w_threads, "
+         "%klap_w_point, %klap_w_dynamic, "
          "%klap_w_ended, %klap_w_turn, %klap_w_count, %klap_w_kept, "
          "%klap_w_ctaid_x, %klap_w_ctaid_y, %klap_w_ctaid_z, %klap_w_nctaid_x, %klap_w_nctaid_y, "
          "%klap_w_nctaid_z; "
@@ -118,11 +119,12 @@ std::string FrameCode::registers() {
 }
 
 std::string FrameCode::threads() {
-  return "mov.u32 %klap_w_tid, %tid.z; mov.u32 %klap_w_a, %ntid.y; mov.u32 %klap_w_b, %tid.y; "
-         "mad.lo.u32 %klap_w_tid, %klap_w_tid, %klap_w_a, %klap_w_b; mov.u32 %klap_w_threads, %ntid.x; "
-         "mov.u32 %klap_w_b, %tid.x; mad.lo.u32 %klap_w_tid, %klap_w_tid, %klap_w_threads, %klap_w_b; "
-         "mul.lo.u32 %klap_w_threads, %klap_w_threads, %klap_w_a; mov.u32 %klap_w_a, %ntid.z; "
-         "mul.lo.u32 %klap_w_threads, %klap_w_threads, %klap_w_a; ";
+  return "mov.u32 %klap_w_tid, %tid.z; mov.u32 %klap_w_extent, %ntid.y; mov.u32 %klap_w_part, %tid.y; "
+         "mad.lo.u32 %klap_w_tid, %klap_w_tid, %klap_w_extent, %klap_w_part; mov.u32 %klap_w_threads, "
+         "%ntid.x; "
+         "mov.u32 %klap_w_part, %tid.x; mad.lo.u32 %klap_w_tid, %klap_w_tid, %klap_w_threads, %klap_w_part; "
+         "mul.lo.u32 %klap_w_threads, %klap_w_threads, %klap_w_extent; mov.u32 %klap_w_extent, %ntid.z; "
+         "mul.lo.u32 %klap_w_threads, %klap_w_threads, %klap_w_extent; ";
 }
 
 std::string FrameCode::layout() const {

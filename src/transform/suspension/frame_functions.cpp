@@ -18,7 +18,8 @@ bool is_frame_function(const Function& function) {
   return function.name == analysis::kTakeFrame || function.name == analysis::kGiveFrame;
 }
 
-// The definitions of `frames`, for this unit alone. Functions that the unit declares itself are left out.
+// The definitions of `frames`, for this unit alone. Functions that the unit declares itself are left out. The
+// one variable that others may name is the same in all units.
 std::string definitions(const Module& unit, const Module& frames) {
   std::string text;
   for (const Item& item : frames.items) {
@@ -30,6 +31,10 @@ std::string definitions(const Module& unit, const Module& frames) {
       if (!function.is_definition && unit.find_function(function.name) != nullptr) continue;
       if (function.is_definition && is_frame_function(function))
         while (!frames.is(tokens.first, ".func")) ++tokens.first;
+    }
+    if (item.kind == ItemKind::Variable && frames.variables[item.index].linkage == ptx::Linkage::Visible) {
+      while (!frames.is(tokens.first, ".global")) ++tokens.first;
+      text += ".weak ";
     }
     text += std::string(frames.text(tokens)) + "\n";
   }

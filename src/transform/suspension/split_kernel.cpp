@@ -25,11 +25,13 @@ using analysis::SuspensionPoint;
 using ptx::Function;
 using ptx::Module;
 
-// The threads of a block share these words: whether children may run, whether some thread stops, and how many
-// have ended.
+// The threads of a block share these words: whether children may run, whether some thread stops, how many
+// have ended, and whether there was no frame.
 constexpr char kPending[] = "[__klap_suspension]", kStops[] = "[__klap_suspension+4]",
-               kEnded[] = "[__klap_suspension+8]";
-constexpr unsigned kWordsBytes = 12;
+               kEnded[] = "[__klap_suspension+8]", kRefused[] = "[__klap_suspension+12]";
+constexpr unsigned kWordsBytes = 16;
+// cudaErrorSyncDepthExceeded: the result of a wait for which there is no frame.
+constexpr unsigned kNoRoom = 68;
 // The block's frame, and counters of barriers with results.
 constexpr char kControl[] = "__klap_suspended";
 constexpr unsigned kCounters = 8, kCounterTurns = 3, kControlBytes = kCounters + 4 * kCounterTurns;
@@ -217,43 +219,97 @@ class Splitter {
     const std::string stop = fmt::format("mov.u32 %klap_w_point, {}; bra.uni ", number + 1);
     const std::string label = fmt::format("$klap_w_at_{}: ", number);
     if (point.at == SuspendsAt::Wait) {
-      edits.insert_before(point.statement->tokens.first, (point.is_certain ? "" : look_for_launches(number)) +
-                                                             stop + "$klap_w_suspend; " + label);
-      leave_out_wait(point, edits);
+      const bool may_fail = point.tells_result && may_go_on(is_resumed);
+      edits.insert_before(point.statement->tokens.first,
+                          (point.is_certain ? "" : look_for_launches(number)) +
+                              (may_fail ? stop_or_fail(number) : stop + "$klap_w_suspend; ") + label);
+      leave_out_wait(number, may_fail, edits);
       return;
     }
-    const bool may_stop = !point.never_stops && (!is_resumed || stops_again_);
     if (!point.never_stops) edits.insert_before(point.statement->tokens.first, label);
-    const std::string meet =
-        may_stop
-            ? fmt::format("@!%klap_w_stop bra $klap_w_met_{0}; {1}$klap_w_leave; $klap_w_met_{0}: ", number,
-                          stop)
-            : "";
-    edits.replace(point.instruction->tokens,
-                  point.at == SuspendsAt::Barrier
-                      ? meeting() + meet
-                      : counting(*point.instruction) + meet + result(*point.instruction));
+    edits.replace(point.instruction->tokens, barrier_at(number, is_resumed));
   }
 
-  // Waits always succeed.
-  void leave_out_wait(const SuspensionPoint& point, ptx::Edits& edits) const {
+  // Where there is no frame, the thread comes to the barrier once more.
+  [[nodiscard]] std::string barrier_at(size_t number, bool is_resumed) const {
+    const SuspensionPoint& point = suspension_.points[number];
+    const bool has_result = point.at == SuspendsAt::BarrierWithResult;
+    const std::string come = has_result ? counting(*point.instruction) : meeting(),
+                      go = has_result ? result(*point.instruction) : "";
+    if (point.never_stops || (is_resumed && !stops_again_)) return come + go;
+    const std::string stop =
+        fmt::format("@!%klap_w_stop bra $klap_w_met_{}; mov.u32 %klap_w_point, {}; ", number, number + 1);
+    const std::string leave = "bra.uni $klap_w_leave; ", met = fmt::format("$klap_w_met_{}: ", number);
+    if (!may_go_on(is_resumed)) return come + stop + leave + met + go;
+    return fmt::format("$klap_w_again_{}: ", number) + come + stop +
+           try_frame(fmt::format("{}", number), fmt::format("$klap_w_refused_{}", number)) + leave +
+           fmt::format("$klap_w_refused_{}: ", number) + (has_result ? counted(*point.instruction, -1) : "") +
+           fmt::format("bra.uni $klap_w_again_{}; ", number) + met + go;
+  }
+
+  // Waits always succeed, but those for which there is no frame.
+  void leave_out_wait(size_t number, bool may_fail, ptx::Edits& edits) const {
+    const SuspensionPoint& point = suspension_.points[number];
     if (point.statement == point.instruction) return;
     const analysis::CallScope scope = analysis::read_call_scope(m_, *point.statement, *point.instruction);
     if (!scope.problem.empty()) return;
-    edits.replace(point.statement->tokens,
-                  scope.result.empty() ? "" : fmt::format("mov.b32 {}, 0;", scope.result));
+    std::string text = scope.result.empty() ? "" : fmt::format("mov.b32 {}, 0;", scope.result);
+    if (may_fail)
+      text += fmt::format(
+          " bra.uni $klap_w_behind_{0}; $klap_w_refused_{0}: mov.b32 {1}, {2}; $klap_w_behind_{0}:", number,
+          scope.result, kNoRoom);
+    edits.replace(point.statement->tokens, text);
+  }
+
+  // True if the kernel has waits that return an error where there is no frame, so that the block goes on. The
+  // second half has the frame of the first one.
+  [[nodiscard]] bool may_go_on(bool is_resumed) const {
+    return !is_resumed && std::ranges::any_of(suspension_.points, &SuspensionPoint::tells_result);
+  }
+
+  // The thread stops at a wait if there is a frame. Otherwise it goes on behind the wait.
+  [[nodiscard]] std::string stop_or_fail(size_t number) const {
+    return fmt::format("mov.u32 %klap_w_point, {}; st.relaxed.cta.shared.u32 {}, 1; ", number + 1, kStops) +
+           meeting() + try_frame(fmt::format("{}", number), fmt::format("$klap_w_refused_{}", number)) +
+           "bra.uni $klap_w_leave; ";
+  }
+
+  // All threads of the block have met, and one of them stops. The first thread takes a frame. If there is
+  // none, nobody stops, and each thread goes to that label of its own. This is written at each place, since
+  // a place in common would look like a loop with all launches in it. Its registers are used for nothing that
+  // a launch may have to do with.
+  [[nodiscard]] std::string try_frame(const std::string& place, const std::string& refused) const {
+    return frame_.layout() +
+           fmt::format(
+               "setp.ne.u32 %klap_w_not_first, %klap_w_tid, 0; @%klap_w_not_first bra $klap_w_tried_{}; ",
+               place) +
+           take_frame("%klap_w_taken") +
+           fmt::format(
+               "setp.eq.s64 %klap_w_none, %klap_w_taken, 0; selp.u32 %klap_w_no_room, 1, 0, %klap_w_none; "
+               "st.shared.u32 {0}, %klap_w_no_room; st.relaxed.cta.shared.u32 {1}, 0; "
+               "cvta.to.global.u64 %klap_w_taken, %klap_w_taken; st.shared.u64 [{2}], %klap_w_taken; "
+               "$klap_w_tried_{3}: {4}ld.shared.u32 %klap_w_no_room, {0}; "
+               "setp.ne.u32 %klap_w_refused, %klap_w_no_room, 0; @%klap_w_refused bra {5}; ",
+               kRefused, kStops, kControl, place, barrier(), refused);
+  }
+
+  static std::string take_frame(std::string_view to) {
+    return fmt::format(
+        "{{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_bytes; .param .b64 retval0; "
+        "call.uni (retval0), {}, (param0); ld.param.b64 {}, [retval0+0]; }} ",
+        analysis::kTakeFrame, to);
   }
 
   // A barrier with a result, among the threads that have not ended. They count in one of three counters, the
   // next one each time. When a meeting is over, nobody reads the last one any more, and nobody counts in it
   // before the next meeting is over: so it is cleared then.
   std::string counting(const ptx::Statement& barrier) const {
-    return fmt::format(
-               "selp.u32 %klap_w_b, 1, 0, {}; mov.u32 %klap_w_a, {}; add.u32 %klap_w_a, %klap_w_a, "
-               "%klap_w_turn; "
-               "red.shared.add.u32 [%klap_w_a], %klap_w_b; ",
-               predicate(barrier), kControl) +
-           meeting("ld.shared.u32 %klap_w_count, [%klap_w_a]; ");
+    return fmt::format("mov.u32 %klap_w_a, {}; add.u32 %klap_w_a, %klap_w_a, %klap_w_turn; ", kControl) +
+           counted(barrier, 1) + meeting("ld.shared.u32 %klap_w_count, [%klap_w_a]; ");
+  }
+  [[nodiscard]] std::string counted(const ptx::Statement& barrier, int by) const {
+    return fmt::format("selp.u32 %klap_w_b, {}, 0, {}; red.shared.add.u32 [%klap_w_a], %klap_w_b; ", by,
+                       predicate(barrier));
   }
   std::string predicate(const ptx::Statement& barrier) const {
     const std::string text = m_.compact(barrier.operands[2]);
@@ -293,10 +349,17 @@ class Splitter {
   [[nodiscard]] std::string ending(bool is_resumed) const {
     return fmt::format("$klap_w_end: mov.u32 %klap_w_point, 0; red.shared.add.u32 {}, 1; $klap_w_wait: ",
                        kEnded) +
-           meeting() + (is_resumed && !stops_again_ ? "" : "@%klap_w_stop bra $klap_w_leave; ") +
+           meeting() + leaving_ended(is_resumed) +
            "setp.lt.u32 %klap_w_others, %klap_w_ended, %klap_w_threads; "
            "@%klap_w_others bra $klap_w_wait; " +
            (is_resumed ? give_frame() : "") + "ret; ";
+  }
+
+  [[nodiscard]] std::string leaving_ended(bool is_resumed) const {
+    if (is_resumed && !stops_again_) return "";
+    if (!may_go_on(is_resumed)) return "@%klap_w_stop bra $klap_w_leave; ";
+    return "@!%klap_w_stop bra $klap_w_stays; " + try_frame("end", "$klap_w_wait") +
+           "bra.uni $klap_w_leave; $klap_w_stays: ";
   }
 
   // The first thread gives back the block's frame.
@@ -317,14 +380,24 @@ class Splitter {
     });
   }
 
-  // A thread that waits meets the others at their barrier, so that none of them goes on. Then all threads of
-  // the block are here.
+  // A thread that waits meets the others at their barrier, so that none of them goes on. If the program does
+  // not look at the wait's result, it would take an error for success. So the kernel rather fails.
+  [[nodiscard]] std::string suspending(bool is_resumed) const {
+    const bool others_go_on = may_go_on(is_resumed);
+    const bool is_used = !others_go_on || std::ranges::any_of(suspension_.points, [](const auto& point) {
+      return point.at == SuspendsAt::Wait && !point.tells_result;
+    });
+    if (!is_used) return "";
+    return fmt::format("$klap_w_suspend: st.relaxed.cta.shared.u32 {}, 1; ", kStops) + meeting() +
+           (others_go_on ? try_frame("suspend", "$klap_w_failed") : "");
+  }
+
+  // All threads of the block come here.
   [[nodiscard]] std::string stopping(bool is_resumed) const {
-    std::string text = fmt::format("$klap_w_suspend: st.relaxed.cta.shared.u32 {}, 1; ", kStops) + meeting() +
-                       "$klap_w_leave: ";
-    text += frame_.layout() + "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_made; " +
-            make_frame(is_resumed) + "$klap_w_made: " + barrier() +
-            fmt::format("ld.shared.u64 %klap_w_frame, [{}]; ", kControl) + FrameCode::addresses() +
+    std::string text = suspending(is_resumed) + "$klap_w_leave: " + frame_.layout() +
+                       "setp.ne.u32 %klap_w_p, %klap_w_tid, 0; @%klap_w_p bra $klap_w_made; " +
+                       make_frame(is_resumed) + "$klap_w_made: " + (may_go_on(is_resumed) ? "" : barrier());
+    text += fmt::format("ld.shared.u64 %klap_w_frame, [{}]; ", kControl) + FrameCode::addresses() +
             frame_.shared(true) +
             "mul.wide.u32 %klap_w_c, %klap_w_tid, 4; add.s64 %klap_w_c, %klap_w_c, %klap_w_frame; " +
             fmt::format("st.global.u32 [%klap_w_c+{}], %klap_w_point; ", kFrameHeaderBytes) +
@@ -349,19 +422,19 @@ class Splitter {
   // One that the block has from when it stopped before, or else a new one.
   [[nodiscard]] std::string make_frame(bool is_resumed) const {
     std::string text;
+    if (may_go_on(is_resumed))  // try_frame() has taken it
+      return fmt::format("ld.shared.u64 %klap_w_frame, [{}]; ", kControl) + block_place(true);
     if (is_resumed)
       text = fmt::format(
           "ld.shared.u64 %klap_w_frame, [{}]; setp.ne.s64 %klap_w_p, %klap_w_frame, 0; "
           "@%klap_w_p bra $klap_w_has_frame; ",
           kControl);
-    return text +
+    return text + take_frame("%klap_w_frame") +
            fmt::format(
-               "{{ .param .b64 param0; st.param.b64 [param0+0], %klap_w_bytes; .param .b64 retval0; "
-               "call.uni (retval0), {}, (param0); ld.param.b64 %klap_w_frame, [retval0+0]; }} "
                "setp.ne.s64 %klap_w_p, %klap_w_frame, 0; @%klap_w_p bra $klap_w_has_new; trap; "
                "$klap_w_has_new: cvta.to.global.u64 %klap_w_frame, %klap_w_frame; "
                "st.shared.u64 [{}], %klap_w_frame; $klap_w_has_frame: ",
-               analysis::kTakeFrame, kControl) +
+               kControl) +
            block_place(true);
   }
 
@@ -371,7 +444,9 @@ class Splitter {
         ".reg .b64 %klap_w_callee, %klap_w_buffer, %klap_w_value, %klap_w_wide<{0}>; "
         ".reg .b32 %klap_w_error, %klap_w_ntid_x, %klap_w_ntid_y, %klap_w_ntid_z, "
         "%klap_w_word<{0}>; .reg .pred %klap_w_null; .reg .b32 %klap_w_stops, %klap_w_pending, %klap_w_last; "
-        ".reg .pred %klap_w_stop, %klap_w_idle, %klap_w_others, %klap_w_fails; ",
+        ".reg .pred %klap_w_stop, %klap_w_idle, %klap_w_others, %klap_w_fails; .reg .b64 %klap_w_taken; .reg "
+        ".b32 %klap_w_no_room; "
+        ".reg .pred %klap_w_not_first, %klap_w_none, %klap_w_refused; ",
         kernel_.parameter_bytes + 1);
   }
 

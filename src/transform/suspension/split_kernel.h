@@ -9,7 +9,10 @@
 // blocks. That they can be waited for is certain: no child may wait for a block of its parent's grid, since
 // CUDA promises neither that both run at once.
 //
-// A block that has launched nothing since its last wait goes on without stopping.
+// A block that has launched nothing since its last wait goes on without stopping. So does a block for which
+// there is no frame: each of its waits returns CUDA's error for a wait without room. Threads at a barrier
+// come to it again, until all of the block do. If the program does not look at a wait's result, it would go
+// on with what its children have not made yet. So the kernel ends with an error then.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,9 @@
 #include <set>
 #include <string>
 
+#include "runtime/parents/frame_memory.h"
 #include "runtime/parents/handles.h"
+#include "runtime/queues/launch_context.h"
 #include "tests/runtime/launch/fake_driver.h"
 
 namespace klap::runtime {
@@ -102,6 +104,41 @@ TEST_F(LoadingTest, BlocksThatStopHaveAWiderHeap) {
   ASSERT_EQ(1u, set.size());
   EXPECT_EQ(std::to_string(CU_LIMIT_MALLOC_HEAP_SIZE), set[0]["limit"]);
   EXPECT_GT(std::stoull(set[0]["value"]), 8u << 20);
+  forget_library(library);
+  driver()->library_unload(library);
+}
+
+// At most half of what queues may take, and 512 MB.
+TEST_F(LoadingTest, TheHeapOfBlocksThatStopIsBounded) {
+  constexpr uint64_t kAny = ~uint64_t{0};
+  EXPECT_EQ(size_t{64} << 20, heap_for_frames(size_t{1} << 30, kAny));
+  EXPECT_EQ(size_t{512} << 20, heap_for_frames(size_t{100} << 30, kAny));
+  EXPECT_EQ(size_t{20} << 20, heap_for_frames(size_t{100} << 30, uint64_t{40} << 20));
+  CUlibrary library = nullptr;
+  load_library({}, library, true);
+  other_ = use(other_);
+  setenv("FAKE_CUDA_MEMORY", "134217728", 1);
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(other_)));
+  EXPECT_TRUE(calls("cuCtxSetLimit").empty()) << "CUDA's default is as much";
+  forget_library(library);
+  driver()->library_unload(library);
+}
+
+// What the heap has more is memory of queues.
+TEST_F(LoadingTest, TheHeapOfBlocksThatStopCountsAsMemoryOfQueues) {
+  CUlibrary library = nullptr;
+  load_library({}, library, true);
+  other_ = use(other_);
+  unsigned long long id = 0;
+  ASSERT_EQ(CUDA_SUCCESS, driver()->ctx_get_id(nullptr, &id));
+  BlockPool& pool = LaunchContexts::instance().in_context(id)->pool;
+  const uint64_t before = pool.left(BlockOf::Node);
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(other_)));
+  const auto set = calls("cuCtxSetLimit");
+  ASSERT_EQ(1u, set.size());
+  const uint64_t more = std::stoull(set[0]["value"]) - (8u << 20), taken = before - pool.left(BlockOf::Node);
+  EXPECT_GT(taken, more - (1u << 20)) << "the queue of the launch is small";
+  EXPECT_LT(taken, more + (1u << 20));
   forget_library(library);
   driver()->library_unload(library);
 }
