@@ -30,13 +30,16 @@ TEST_F(Usage, VersionIsTheProjects) {
   EXPECT_EQ(result.out, "klap-ptx " KLAP_VERSION "\n");
 }
 
-TEST_F(Usage, HelpNamesSubcommandsExitCodesAndSettings) {
+TEST_F(Usage, HelpNamesSubcommandsExitCodesAndThePageOfSettings) {
   const Result result = klap_ptx({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* const word :
-       {"inspect", "extract", "rewrite", "explain", "cache", "config", "settings", "reasons", "tune",
-        "Exit codes", "KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
+  for (const char* const word : {"inspect", "extract", "rewrite", "explain", "cache", "config", "settings",
+                                 "reasons", "tune", "Exit codes", "klap-ptx settings"}) {
     EXPECT_THAT(result.out, HasSubstr(word));
+  }
+  const Result settings = klap_ptx({"settings"});
+  for (const char* const word : {"KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
+    EXPECT_THAT(settings.out, HasSubstr(word));
   }
 }
 

@@ -110,6 +110,12 @@ class Ranks(unittest.TestCase):
                 self.assertIn("PASS", job.stdout)
         self.assertEqual(RANKS, len(list(self.folder.glob("stats-*.json"))))
 
+    def test_klap_run_adds_up_the_ranks(self):
+        job = self.run_line(f"build/bin/klap run {MPIRUN} -np {RANKS} ./app", KLAP_CACHE_DIR=str(self.folder / "cache"))
+        self.assertEqual(0, job.returncode, job.stdout + job.stderr)
+        self.assertIn(f"klap: {RANKS} launches of 1 kernel rewritten, in {RANKS} processes\n", job.stderr)
+        self.assertIn(f"klap: {RANKS * CHILDREN_OF_A_RANK} children run together\n", job.stderr)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

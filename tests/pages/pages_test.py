@@ -104,11 +104,13 @@ class Commands(unittest.TestCase):
         words = shlex.split(line)
         if words[0] in HELPED:
             self.assertIn(words[0], self.run_line(f"{words[0]} --help"))
-        elif words[0].startswith("build/bin/klap-ptx"):
+        elif words[:2] == ["build/bin/klap", "explain"]:
             self.assertIn("launch site", self.run_line(line))
-        elif "LD_PRELOAD" in line:
+        elif words[:2] == ["build/bin/klap", "doctor"]:
+            self.assertIn("is fine", self.run_line(line))
+        elif words[:2] == ["build/bin/klap", "run"] or "LD_PRELOAD" in line:
             self.assertIn("PASS", self.run_line(line))
-            if "KLAP_STATS=stats.json" in line:
+            if "--report stats.json" in line:
                 statistics = json.loads((self.folder / "stats.json").read_text(encoding="utf-8"))
                 self.assertGreater(statistics["sites"]["rewritten"], 0)
         else:
@@ -120,15 +122,22 @@ class Commands(unittest.TestCase):
     def test_emulator(self):
         self.check(ROOT / "src" / "emulator" / "README.md")
 
-    def test_klap_ptx(self):
-        for line in command_lines(ROOT / "tools" / "klap_ptx" / "README.md"):
+    def check_options(self, name, page):
+        """Each option in a page's commands is in the help of its subcommand."""
+        for line in command_lines(page):
             program, *words = line.split()
-            self.assertEqual("klap-ptx", program)
+            self.assertEqual(name, program)
             with self.subTest(line):
                 subcommands = list(itertools.takewhile(lambda word: re.fullmatch(r"[a-z]+", word), words))
-                shown = self.run_line(f"build/bin/klap-ptx {' '.join(subcommands)} --help")
-                for option in re.findall(r"--[a-z-]+", line):
+                shown = self.run_line(f"build/bin/{name} {' '.join(subcommands)} --help")
+                for option in re.findall(r" (--[a-z-]+)", re.sub(r" \./app .*", "", line)):
                     self.assertTrue(option in shown, f"{option} is no option of {' '.join(subcommands)}")
+
+    def test_klap_ptx(self):
+        self.check_options("klap-ptx", ROOT / "tools" / "klap_ptx" / "README.md")
+
+    def test_klap(self):
+        self.check_options("klap", ROOT / "tools" / "klap" / "README.md")
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ void warn_of_idle_tables(const settings::Config& config, const std::vector<jit::
     if (std::ranges::any_of(remarks, matches)) continue;
     const std::string child =
         table.child_glob.empty() ? "" : fmt::format(" a child that '{}' matches", table.child_glob);
-    fmt::print(stderr, "klap-ptx: warning: {}:{}: [[kernel]] '{}' matches no kernel that launches{}\n",
-               config.config_file.string(), table.line, table.glob, child);
+    fmt::print(stderr, "{}: warning: {}:{}: [[kernel]] '{}' matches no kernel that launches{}\n",
+               program_name(), config.config_file.string(), table.line, table.glob, child);
   }
 }
 

@@ -113,7 +113,7 @@ class Extraction {
       step();
     } catch (const Error& error) {
       if (error.code() != ErrorCode::Container) throw;
-      fmt::print(stderr, "klap-ptx: {}: {}: {}\n", options_.file, what, error.what());
+      fmt::print(stderr, "{}: {}: {}: {}\n", program_name(), options_.file, what, error.what());
       described["error"] = error.what();
       ++damaged_;
     }

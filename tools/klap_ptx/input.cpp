@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -76,7 +77,8 @@ settings::Config load_policy(const PolicyOptions& options) {
     if (given(variable) != nullptr) value.place = "command line";
   }
   settings::apply_log_settings(config);
-  for (const std::string& problem : config.problems) fmt::print(stderr, "klap-ptx: warning: {}\n", problem);
+  for (const std::string& problem : config.problems)
+    fmt::print(stderr, "{}: warning: {}\n", program_name(), problem);
   return config;
 }
 
@@ -116,5 +118,7 @@ void print_json(const nlohmann::json& json) {
   // Names in damaged files may be anything. Text that is not UTF-8 is replaced, instead of throwing.
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
+
+std::string program_name() { return program_invocation_short_name; }
 
 }  // namespace klap::tool

@@ -41,4 +41,7 @@ void print_summary(const std::vector<jit::SiteRemark>& remarks);
 
 void print_json(const nlohmann::json& json);
 
+// "klap-ptx" or "klap", as the program was called, for messages.
+std::string program_name();
+
 }  // namespace klap::tool

@@ -1,267 +1,13 @@
 // klap-ptx shows the launches that klap_jit sees in a program and what it would do with them, without running
 // anything.
-//
-// This file is the command line only. Exit codes: 0 done, 1 the input is bad or cannot be treated, 2 the
-// command line is wrong.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <iostream>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "analysis/views.h"
-#include "jit/data/stage.h"
-#include "klap/version.h"
-#include "klap_ptx/commands.h"
-#include "klap_ptx/tune/counter_metrics.h"
-#include "settings/spelling.h"
-#include "settings/table.h"
-#include "support/error.h"
+#include "klap_ptx/command_line.h"
+#include "klap_ptx/subcommands.h"
 
 namespace klap::tool {
 
 namespace {
 
-constexpr int kBadInput = 1;
-constexpr int kBadUsage = 2;
-
-void add_file(CLI::App& command, std::string& file) {
-  command.add_option("FILE", file, "PTX, fatbin, cubin, object, executable or shared object")->required();
-}
-
-void add_sm(CLI::App& command, uint32_t& sm) {
-  command.add_option("--sm", sm, "Compute capability to choose code for, 90 for 9.0")
-      ->check(CLI::Range(50, 999))
-      ->capture_default_str();
-}
-
-void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON"); }
-
-// The settings of kernels that the command line can give for all of them, above everything else: one option
-// for each row of the settings table that is both a variable and a key.
-void add_policy(CLI::App& command, PolicyOptions& policy) {
-  for (const settings::Setting& setting : settings::table()) {
-    if (setting.variable.empty() || setting.key.empty()) continue;
-    const auto valid = [&setting](const std::string& value) -> std::string {
-      const auto problem = settings::check_value(setting, setting.key, value);
-      return problem ? problem->what() : "";
-    };
-    command
-        .add_option(fmt::format("--{}", setting.key), policy.values[std::string(setting.variable)],
-                    fmt::format("In place of {}, for every kernel", setting.variable))
-        ->check(CLI::Validator(valid, settings::describe_values(setting)));
-  }
-  command.add_option("--config", policy.values["KLAP_CONFIG"], "Config file (TOML) in place of KLAP_CONFIG");
-}
-
-void add_debug_units(CLI::App& command, PolicyOptions& policy) {
-  command.add_flag("--debug-units", policy.debug_units,
-                   "Treat units compiled for debugging (-G) like others");
-}
-
-// Takes a pass by name; "help" lists them and is the end, with or without a file.
-void add_dump_after(CLI::App& command, std::string& pass) {
-  const auto known = [](const std::string& name) -> std::string {
-    if (name == "help" || jit::pass_by_name(name)) return "";
-    const auto near = settings::nearest(name, jit::pass_names());
-    return fmt::format("unknown pass '{}'; {}", name,
-                       near ? fmt::format("did you mean '{}'?", *near) : "--dump-after=help lists them");
-  };
-  command
-      .add_option_function<std::string>(
-          "--dump-after",
-          [&pass](const std::string& name) {
-            pass = name;
-            if (name != "help") return;
-            fmt::print("{}", jit::pass_list());
-            throw CLI::Success();
-          },
-          "Print what this pass of the pipeline left; 'help' lists the passes")
-      ->check(CLI::Validator(known, "PASS"))
-      ->trigger_on_parse();
-}
-
-void add_inspect(CLI::App& app) {
-  auto options = std::make_shared<InspectOptions>();
-  CLI::App& command = *app.add_subcommand("inspect", "List images, units, kernels and launch sites");
-  add_file(command, options->file);
-  add_dump_after(command, options->dump_after);
-  for (const analysis::View& view : analysis::views()) {
-    command.add_flag_callback(
-        fmt::format("--{}", view.name), [options, name = view.name] { options->analyses.emplace_back(name); },
-        fmt::format("Print for each function {}", view.shows));
-  }
-  command.add_option("--kernel", options->kernel,
-                     "With the options above: only for this kernel, by mangled or demangled name or glob");
-  add_policy(command, options->policy);
-  add_debug_units(command, options->policy);
-  add_sm(command, options->policy.sm);
-  add_json(command, options->json);
-  command.final_callback([options] { inspect(*options); });
-}
-
-void add_extract(CLI::App& app) {
-  auto options = std::make_shared<ExtractOptions>();
-  CLI::App& command =
-      *app.add_subcommand("extract", "Write every unit's PTX, machine code and options as files");
-  add_file(command, options->file);
-  command.add_option("-o,--output", options->folder, "Folder to write to, made if missing")->required();
-  add_json(command, options->json);
-  command.final_callback([options] { extract(*options); });
-}
-
-void add_rewrite(CLI::App& app) {
-  auto options = std::make_shared<RewriteOptions>();
-  CLI::App& command = *app.add_subcommand("rewrite", "Add aggregated variants of the kernels that launch");
-  add_file(command, options->file);
-  const auto known_ending = [](const std::string& out) -> std::string {
-    return out.ends_with(".cubin") || out.ends_with(".ptx") ? "" : "must end in .cubin or .ptx";
-  };
-  command.add_option("-o,--output", options->out, "OUT.cubin: the linked image; OUT.ptx: the rewritten PTX")
-      ->required()
-      ->check(CLI::Validator(known_ending, "*.cubin|*.ptx"));
-  add_policy(command, options->policy);
-  add_debug_units(command, options->policy);
-  add_sm(command, options->policy.sm);
-  add_json(command, options->json);
-  command.final_callback([options] { rewrite(*options); });
-}
-
-void add_explain(CLI::App& app) {
-  auto options = std::make_shared<ExplainOptions>();
-  CLI::App& command =
-      *app.add_subcommand("explain", "Say for every launch site what would be done, or why not");
-  add_file(command, options->file);
-  add_policy(command, options->policy);
-  add_debug_units(command, options->policy);
-  add_sm(command, options->policy.sm);
-  add_json(command, options->json);
-  command.final_callback([options] { explain(*options); });
-}
-
-void add_cache(CLI::App& app) {
-  auto options = std::make_shared<CacheOptions>();
-  CLI::App& cache = *app.add_subcommand("cache", "List, empty or fill the cache of rewritten modules");
-  cache.require_subcommand(1);
-  CLI::App& ls = *cache.add_subcommand("ls", "List the cached modules, the one used last first");
-  add_json(ls, options->json);
-  ls.final_callback([options] { cache_ls(*options); });
-  CLI::App& clear = *cache.add_subcommand("clear", "Remove all cached modules");
-  add_json(clear, options->json);
-  clear.final_callback([options] { cache_clear(*options); });
-  CLI::App& warm = *cache.add_subcommand("warm", "Build a program's modules ahead; needs no GPU");
-  add_file(warm, options->file);
-  options->sm = {90};
-  warm.add_option("--sm", options->sm, "Compute capabilities to build for, 90,80 for 9.0 and 8.0")
-      ->delimiter(',')
-      ->check(CLI::Range(50, 999))
-      ->capture_default_str();
-  add_policy(warm, options->policy);
-  add_json(warm, options->json);
-  warm.final_callback([options] { cache_warm(*options); });
-}
-
-void add_config(CLI::App& app) {
-  auto options = std::make_shared<ConfigOptions>();
-  CLI::App& command = *app.add_subcommand("config", "Print the settings in force and where each came from");
-  command.add_option("KERNEL", options->kernel,
-                     "Settings of this kernel too; its mangled name, as explain prints it in brackets");
-  command.add_option("--child", options->child, "... for its launches of this kernel, by its mangled name");
-  command.add_option("--program", options->file, "Let the hints in this file's device code count, too");
-  add_policy(command, options->policy);
-  add_json(command, options->json);
-  command.final_callback([options] { config(*options); });
-}
-
-void add_reasons(CLI::App& app) {
-  auto options = std::make_shared<ReasonsOptions>();
-  CLI::App& command = *app.add_subcommand("reasons", "List why launches may be left as they are");
-  auto* const markdown = command.add_flag("--markdown", options->markdown, "Print Markdown tables");
-  command.add_flag("--json", options->json, "Print JSON")->excludes(markdown);
-  command.final_callback([options] { reasons(*options); });
-}
-
-void add_settings(CLI::App& app) {
-  auto options = std::make_shared<SettingsOptions>();
-  CLI::App& command = *app.add_subcommand("settings", "List the environment variables and config file keys");
-  auto* const markdown = command.add_flag("--markdown", options->markdown, "Print a Markdown table");
-  auto* const developers = command.add_flag("--developers", options->developers,
-                                            "List those for measurements, and the single optimisations");
-  command.add_flag("--json", options->json, "Print all as JSON")->excludes(markdown)->excludes(developers);
-  command.final_callback([options] { settings(*options); });
-}
-
-void add_tune(CLI::App& app) {
-  auto options = std::make_shared<TuneOptions>();
-  CLI::App& command =
-      *app.add_subcommand("tune", "Run a program with many settings, and keep the best for its later runs");
-  command.footer("Example: klap-ptx tune --check 'grep -q PASSED \"$1\"' -- ./app --size 4096");
-  command.add_option("PROGRAM", options->command, "Program with its arguments, after --")->required();
-  command.add_option(
-      "--check", options->check,
-      "Shell command that fails if a run was wrong; $1 is a file with what the program printed");
-  command.add_option("-o,--output", options->out, "Config file to write as well");
-  command.add_option("--runs", options->runs, "Runs with each setting alone")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  command.add_option("--samples", options->samples, "The most runs with several settings together; 0: none")
-      ->capture_default_str();
-  command.add_option("--seconds", options->seconds, "Time after which no other setting is tried")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  options->counters = default_metrics();
-  command
-      .add_option_function<std::string>(
-          "--counters", [options](const std::string& text) { options->counters = *parse_counters(text); },
-          "Metrics to read as well, by Nsight Compute's names, or none. By default: twelve that GPUs count "
-          "at a time")
-      ->type_name("METRIC,...")
-      ->check([](const std::string& text) {
-        return parse_counters(text) ? "" : "--counters takes names of metrics, separated by commas, or none";
-      });
-  command.add_flag("--exhaustive", options->exhaustive,
-                   "Then try every other combination, to see what the model has missed");
-  command.add_option("--pictures", options->pictures,
-                     "Folder for SVG pictures of the samples of each kernel");
-  command.add_option("--library", options->library, "The preload library, if it is not where it was built");
-  add_json(command, options->json);
-  command.final_callback([options] { tune(*options); });
-}
-
-std::string footer() {
-  return "Exit codes: 0 done; 1 bad input; 2 wrong usage.\n\n"
-         "Settings of the library, which explain, rewrite, cache and config follow too:\n" +
-         settings::as_text(settings::Kind::User);
-}
-
-int usage_error(std::string_view message) {
-  fmt::print(stderr, "klap-ptx: {}\nRun klap-ptx --help for more.\n", message);
-  return kBadUsage;
-}
-
-// The error text for a first word that is no subcommand; CLI11 would only say that a subcommand is required.
-std::string check_subcommand(const CLI::App& app, std::string_view word) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  if (word.starts_with('-') || std::ranges::count(names, word) != 0) return "";
-  const std::string known = fmt::format("the subcommands are {}", fmt::join(names, ", "));
-  const auto near = settings::nearest(word, {names.begin(), names.end()});
-  return fmt::format("unknown subcommand '{}'; {}", word,
-                     near ? fmt::format("did you mean '{}'?", *near) : known);
-}
-
-int run(int argc, char** argv) {
-  CLI::App app{"Shows and rewrites the device-side kernel launches of CUDA programs.", "klap-ptx"};
-  app.set_version_flag("--version", "klap-ptx " KLAP_VERSION);
-  app.require_subcommand(1);
-  app.footer(footer);
+void add_subcommands(CLI::App& app) {
   add_inspect(app);
   add_extract(app);
   add_rewrite(app);
@@ -271,21 +17,21 @@ int run(int argc, char** argv) {
   add_settings(app);
   add_reasons(app);
   add_tune(app);
-  if (const std::string problem = argc > 1 ? check_subcommand(app, argv[1]) : ""; !problem.empty()) {
-    return usage_error(problem);
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& request) {
-    return app.exit(request);  // prints the help or the version
-  } catch (const CLI::ParseError& error) {
-    return usage_error(error.what());
-  }
-  // A full disk must not pass for success.
-  if (std::fflush(stdout) != 0) {
-    throw Error(ErrorCode::Io, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
-  }
-  return 0;
+}
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  klap-ptx explain ./app\n"
+    "  klap-ptx inspect ./app --dump-after=sites\n\n"
+    "klap-ptx settings lists the library's settings, which explain, rewrite, cache and config follow, too.\n"
+    "Exit codes: 0 done; 1 bad input; 2 wrong usage.";
+
+FrontCommand front_command() {
+  return {.name = "klap-ptx",
+          .description = "Shows and rewrites the device-side kernel launches of CUDA programs.",
+          .footer = kFooter,
+          .add_subcommands = add_subcommands,
+          .prepare = {}};
 }
 
 }  // namespace
@@ -293,10 +39,5 @@ int run(int argc, char** argv) {
 }  // namespace klap::tool
 
 int main(int argc, char** argv) {
-  try {
-    return klap::tool::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "klap-ptx: " << error.what() << '\n';
-    return klap::tool::kBadInput;
-  }
+  return klap::tool::run_front_command(klap::tool::front_command, argc, argv);
 }

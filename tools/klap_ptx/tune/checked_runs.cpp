@@ -7,52 +7,24 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "klap_ptx/input.h"
+#include "klap_ptx/preload_library.h"
 #include "support/error.h"
 #include "support/file.h"
 
 namespace klap::tool {
-namespace {
 
 namespace fs = std::filesystem;
-
-// The library that was built or installed with this program.
-std::string find_library(const std::string& given) {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  std::vector<fs::path> places = {here / "../lib/libklap_jit.so", here / "../lib64/libklap_jit.so",
-                                  here / "../lib/x86_64-linux-gnu/libklap_jit.so"};
-  if (!given.empty()) places = {given};
-  for (const fs::path& place : places) {
-    if (fs::exists(place)) return fs::canonical(place);
-  }
-  throw Error(ErrorCode::Io,
-              fmt::format("there is no library at {}", places.front().lexically_normal().string()))
-      .fix("--library PATH of libklap_jit.so");
-}
-
-}  // namespace
 
 void wrong_with_library(const std::string& problem) {
   throw Error(ErrorCode::Unsupported, "with the library the program is wrong: " + problem)
       .fix("run it with KLAP_LOG=info and see what it says");
 }
 
-void say(const std::string& line) { fmt::print(stderr, "klap-ptx tune: {}\n", line); }
-
-RunFolder::RunFolder() {
-  std::string name = fs::temp_directory_path() / "klap-tune-XXXXXX";
-  if (mkdtemp(name.data()) == nullptr)
-    throw Error(ErrorCode::Io, fmt::format("cannot make a folder in {}", fs::temp_directory_path().string()))
-        .fix("set TMPDIR");
-  path_ = name;
-}
-
-RunFolder::~RunFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
+void say(const std::string& line) { fmt::print(stderr, "{} tune: {}\n", program_name(), line); }
 
 CheckedRuns::CheckedRuns(const TuneOptions& options)
-    : options_(options), library_(find_library(options.library)) {}
+    : options_(options), library_(find_preload_library(options.library)) {}
 
 RunOutcome CheckedRuns::run_natively() {
   const RunOutcome outcome = run_program({options_.command, {}, file("output"), {}});
@@ -87,8 +59,7 @@ std::string CheckedRuns::check(const RunOutcome& outcome) const {
 // Settings that an earlier tuning found have no say in this one. Sizes do, as they will have then.
 Variables CheckedRuns::environment(const Variables& setting) const {
   Variables all = setting;
-  const char* const preloaded = std::getenv("LD_PRELOAD");
-  all["LD_PRELOAD"] = preloaded != nullptr && *preloaded != '\0' ? library_ + ":" + preloaded : library_;
+  all["LD_PRELOAD"] = with_preloaded(library_);
   all.try_emplace("KLAP_GUARD", "off");
   all.try_emplace("KLAP_TUNE", "sizes");
   all.try_emplace("KLAP_COUNTERS", "");  // runs that are timed read none, and count no sizes

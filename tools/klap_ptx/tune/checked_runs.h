@@ -2,33 +2,19 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "klap_ptx/commands.h"
+#include "klap_ptx/run_folder.h"
 #include "klap_ptx/tune/child_sizes.h"
 #include "klap_ptx/tune/choice.h"
 #include "klap_ptx/tune/program_run.h"
 #include "klap_ptx/tune/sample_table.h"
 
 namespace klap::tool {
-
-// A folder for what runs write, removed at the end.
-class RunFolder {
- public:
-  // Throws Error(Io) if there is no place for it.
-  RunFolder();
-  ~RunFolder();
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Measured {
   SettingTimes times;   // of each run

@@ -51,9 +51,9 @@ std::optional<std::string> explained(const std::string& program, const Candidate
     for_each_image(file, policy.sm, [&](const Image& image) {
       for (jit::SiteRemark& remark : jit::explain_module(image.program, request)) {
         // The notes say who asked for a setting, too, which changes no code.
-        nlohmann::json json = runtime::to_json(remark);
-        json.erase("notes");
-        text += json.dump();
+        nlohmann::json verdict = runtime::to_json(remark);
+        verdict.erase("notes");
+        text += verdict.dump();
       }
     });
   } catch (const Error&) {

@@ -1,0 +1,136 @@
+#include "klap_ptx/command_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "klap/version.h"
+#include "klap_ptx/input.h"
+#include "settings/spelling.h"
+#include "support/error.h"
+
+namespace klap::tool {
+
+namespace {
+
+// Help with a line for each option that is listed.
+class ShortHelp : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = make_description(app) + make_usage(app, std::move(name));
+    for (const bool is_positional : {true, false}) {
+      const auto shown = app->get_options([is_positional](const CLI::Option* option) {
+        return option->get_group() != kUnlisted && option->get_positional() == is_positional;
+      });
+      for (const CLI::Option* option : shown) text += make_option(option, is_positional);
+    }
+    text += make_subcommands(app, mode);
+    const std::string footer = app->get_footer();
+    return footer.empty() ? text : text + "\n" + footer + "\n";
+  }
+
+  // The kind of value and the default, without the limits of the value.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string type = option->get_type_name();
+    type = type.substr(0, type.find(':'));
+    if (type == "UINT" || type == "FLOAT") type = "N";
+    // A positional argument stands for itself.
+    std::string text = option->get_positional() ? "" : " " + type;
+    if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+    return text;
+  }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string text = CLI::Formatter::make_usage(app, std::move(name));
+    if (app->get_prefix_command()) text.insert(text.find_last_not_of('\n') + 1, " PROGRAM [ARGUMENTS...]");
+    return text;
+  }
+};
+
+int usage_error(std::string_view message) {
+  fmt::print(stderr, "{0}: {1}\nRun {0} --help for more.\n", program_name(), message);
+  return kBadUsage;
+}
+
+// The error text for a first word that is no subcommand; CLI11 would only say that a subcommand is required.
+std::string check_subcommand(const CLI::App& app, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (word.starts_with('-') || std::ranges::count(names, word) != 0) return "";
+  std::erase_if(names,
+                [&](const std::string& name) { return app.get_subcommand(name)->get_group().empty(); });
+  const std::string known = fmt::format("the subcommands are {}", fmt::join(names, ", "));
+  const auto near = settings::nearest(word, {names.begin(), names.end()});
+  return fmt::format("unknown subcommand '{}'; {}", word,
+                     near ? fmt::format("did you mean '{}'?", *near) : known);
+}
+
+// "; did you mean --stats?" for the first option that a subcommand does not know; empty if none is near.
+std::string near_option(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command->get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const std::string& word : command->remaining()) {
+    if (!word.starts_with("--")) continue;
+    const auto near = settings::nearest(word.substr(0, word.find('=')), {names.begin(), names.end()});
+    return near ? fmt::format("; did you mean {}?", *near) : "";
+  }
+  return "";
+}
+
+int parse_and_run(const FrontCommand& command, std::vector<std::string> words) {
+  CLI::App app{command.description, command.name};
+  app.set_version_flag("--version", command.name + " " KLAP_VERSION);
+  app.require_subcommand(1);
+  app.formatter(std::make_shared<ShortHelp>());
+  app.footer(command.footer);
+  command.add_subcommands(app);
+  if (const std::string problem = words.empty() ? "" : check_subcommand(app, words[0]); !problem.empty())
+    return usage_error(problem);
+  if (command.prepare) command.prepare(app, words);
+  std::ranges::reverse(words);  // as CLI11 takes them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::Success& request) {
+    return app.exit(request);  // prints the help or the version
+  } catch (const CLI::RuntimeError& ended) {
+    return ended.get_exit_code();
+  } catch (const CLI::ExtrasError& error) {
+    return usage_error(error.what() + near_option(app));
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  // A full disk must not pass for success.
+  if (std::fflush(stdout) != 0) {
+    throw Error(ErrorCode::Io, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_front_command(FrontCommand (*make_command)(), int argc, char** argv) {
+  try {
+    return parse_and_run(make_command(), {argv + std::min(argc, 1), argv + argc});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", program_name(), error.what());
+    return kBadInput;
+  }
+}
+
+void set_examples(CLI::App& command, const std::vector<std::string>& examples, const std::string& note) {
+  std::string text = "Examples:";
+  for (const std::string& example : examples) text += fmt::format("\n  {} {}", program_name(), example);
+  command.footer(note.empty() ? text : text + "\n\n" + note);
+}
+
+}  // namespace klap::tool

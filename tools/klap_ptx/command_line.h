@@ -1,0 +1,33 @@
+// The command line of klap-ptx and of klap: subcommands, short help, and what is said of mistakes.
+//
+// Exit codes: 0 done, 1 the input is bad or cannot be treated, 2 the command line is wrong.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace klap::tool {
+
+inline constexpr int kBadInput = 1;
+inline constexpr int kBadUsage = 2;
+
+// Options of this group are not listed in the help.
+inline constexpr const char* kUnlisted = "Settings";
+
+struct FrontCommand {
+  std::string name, description;
+  std::string footer;  // of its --help
+  std::function<void(CLI::App&)> add_subcommands;
+  // May change the words of the command line before they are parsed; empty: they stay.
+  std::function<void(const CLI::App&, std::vector<std::string>& words)> prepare;
+};
+
+// Parses the command line and runs the subcommand. A CLI::RuntimeError of a subcommand is its exit code.
+int run_front_command(FrontCommand (*make_command)(), int argc, char** argv);
+
+// Puts examples below the help of a subcommand, without the name of the program, and a note behind them.
+void set_examples(CLI::App& command, const std::vector<std::string>& examples, const std::string& note = "");
+
+}  // namespace klap::tool
