@@ -75,6 +75,7 @@ FewChildren::Answer FewChildren::next(uint64_t context_id) {
     }
   }
   answer.next = choice_.next();
+  answer.has_few = choice_.takes_fused();
   return answer;
 }
 

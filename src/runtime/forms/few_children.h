@@ -51,6 +51,7 @@ class FewChildren {
   struct Answer {
     Next next = Next::Pair;
     std::optional<bool> to_fused;  // set where the form changes, from this launch on
+    bool has_few = false;          // launches are Fused but for looks
   };
   // How the next launch in that context is to be made.
   Answer next(uint64_t context_id);

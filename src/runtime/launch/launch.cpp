@@ -140,6 +140,7 @@ struct LaunchDetails {
   std::span<const CUlaunchAttribute> of_consumers;  // attributes
   bool is_looked_at = false;                        // ChildForms::look() follows its parent
   FewChildren* counted = nullptr;                   // FewChildren::look() follows its parent
+  bool may_wait = true;                             // for room in the driver's queue
 };
 
 // Whether the host enqueues kernels behind the parent.
@@ -266,7 +267,10 @@ ParentKernel* fused_form(ParentKernel& parent, const Launch& launch, uint64_t co
                      fmt::format("launches have {} children: from here on {}", few_now ? "few" : "many",
                                  few_now ? "its own kernel runs them" : "a consumer runs them"));
   }
-  if (answer.next == FewChildren::Next::LookedAt) details.counted = few;
+  if (answer.next == FewChildren::Next::LookedAt) {
+    details.counted = few;
+    details.may_wait = !answer.has_few;
+  }
   return answer.next == FewChildren::Next::Fused ? fused : nullptr;
 }
 
@@ -275,11 +279,6 @@ Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
                                         fmt::join(launch.grid, "x"), fmt::join(launch.block, "x"),
                                         reasons::kOrderMatters.meaning));
   return leave(reasons::kOrderMatters);
-}
-
-Outcome leave_behind_others(ParentKernel& parent) {
-  parent.info_once("in flight", "behind work that does not end the original runs");
-  return leave(reasons::kTooManyInFlight);
 }
 
 // The operations that the launch adds to the driver's queue, beside the one kernel that the program asked
@@ -379,7 +378,7 @@ Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchCon
   details.is_looked_at = form.is_looked_at && !is_measured;
   if (is_measured) details.counted = nullptr;
   if (LaunchGuard::is_original(next)) {
-    if (!context.may_add(to_measure)) return leave_behind_others(parent);
+    if (!context.may_add(to_measure)) return leave(reasons::kTooManyInFlight);
     const Outcome outcome = launch_measured_original(launch, measured, next);
     // The program did not ask for the trial, so it does not see that it fails.
     if (outcome.result == CUDA_SUCCESS) return outcome;
@@ -393,7 +392,7 @@ Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchCon
                               added_operations(launch, cut.slices, parent, context, prepared != nullptr) +
                               (details.is_looked_at ? parent.forms()->operations() : 0) +
                               (details.counted ? details.counted->operations() : 0);
-  if (!context.may_add(operations)) return leave_behind_others(parent);
+  if (!context.may_add(operations, details.may_wait)) return leave(reasons::kTooManyInFlight);
   if (!prepared) prepared = parent.prepare(context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const std::optional<Launch> own = as_launched(launch, parent.variant(), *prepared, context);
@@ -407,6 +406,28 @@ Outcome redirect_to_form(const Launch& launch, const ChosenForm& form, LaunchCon
   const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, context, details);
   measured.end(!outcome.left && outcome.result == CUDA_SUCCESS);
   if (!outcome.left) context.added(operations);
+  return outcome;
+}
+
+// Launches the variant whose own kernel runs the children.
+Outcome redirect_to_fused(Launch launch, ParentKernel& fused, LaunchContext& context,
+                          const KeptAttributes& attributes, const LaunchDetails& details) {
+  launch.attributes = attributes.of_parent(fused.variant());
+  const Outcome outcome = redirect_to_form(launch, {&fused}, context, details);
+  if (!outcome.left) fused.launch_redirected();
+  return outcome;
+}
+
+// The driver's queue has no room for two kernels. It has for one, which the program asked for.
+Outcome redirect_behind_others(const Launch& launch, ParentKernel& parent, LaunchContext& context,
+                               const KeptAttributes& attributes, LaunchDetails details) {
+  details.counted = nullptr;
+  ParentKernel* const fused = parent.fused();
+  Outcome outcome = leave(reasons::kTooManyInFlight);
+  if (fused != nullptr && fused_launch(fused->variant(), launch, {}))
+    outcome = redirect_to_fused(launch, *fused, context, attributes, details);
+  parent.info_once("in flight", outcome.left ? "behind work that does not end the original runs"
+                                             : "behind work that does not end its own kernel runs children");
   return outcome;
 }
 
@@ -428,16 +449,14 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   details.of_consumers = attributes.of_consumers();
   Launch made = launch;
   if (ParentKernel* const fused = fused_form(*made_for_it, launch, context_id, details)) {
-    made.attributes = attributes.of_parent(fused->variant());
-    const Outcome outcome = redirect_to_form(made, {fused}, *context, details);
-    if (!outcome.left) {
-      fused->launch_redirected();
-      return outcome;
-    }
+    const Outcome outcome = redirect_to_fused(launch, *fused, *context, attributes, details);
+    if (!outcome.left) return outcome;
   }
   const ChosenForm form = choose_form(*made_for_it, context_id);
   made.attributes = attributes.of_parent(form.parent->variant());
-  return redirect_to_form(made, form, *context, details);
+  const Outcome outcome = redirect_to_form(made, form, *context, details);
+  if (outcome.left != &reasons::kTooManyInFlight) return outcome;
+  return redirect_behind_others(launch, *made_for_it, *context, attributes, details);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -120,7 +121,8 @@ jit::Dump dump_to_folder() {
       make_folder(folder);
       write_file(folder / stage.file, stage.bytes);
     } catch (const Error& error) {
-      log().warn("stage not dumped: {}", error.what());
+      static std::once_flag once;  // each stage of each module would fail in the same way
+      std::call_once(once, [&] { log().warn("KLAP_DUMP_DIR: stages are not written: {}", error.what()); });
     }
   };
 }

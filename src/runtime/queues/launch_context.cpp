@@ -397,7 +397,7 @@ bool LaunchContext::is_idle() const {
   return capture_state(stream_) == Capture::None && driver()->stream_query(stream_) == CUDA_SUCCESS;
 }
 
-bool LaunchContext::may_add(uint64_t operations) {
+bool LaunchContext::may_add(uint64_t operations, bool may_wait) {
   InFlight& in_flight = context_->in_flight;
   if (operations == 0 || in_flight.has_room(operations)) return true;
   const auto has_room = [&] {
@@ -405,8 +405,9 @@ bool LaunchContext::may_add(uint64_t operations) {
     return in_flight.has_room(operations);
   };
   // An idle stream has nothing in front of them that waits.
-  if (operations > InFlight::kMost) return is_idle() || in_flight.wait_until([this] { return is_idle(); });
-  return has_room() || in_flight.wait_until(has_room);
+  if (operations > InFlight::kMost)
+    return is_idle() || (may_wait && in_flight.wait_until([this] { return is_idle(); }));
+  return has_room() || (may_wait && in_flight.wait_until(has_room));
 }
 
 bool LaunchContext::set_unmarked(uint64_t operations) {

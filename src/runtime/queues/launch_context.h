@@ -195,8 +195,9 @@ class LaunchContext {
   // False for a stream that does not wait for the legacy stream, nor that one for it.
   [[nodiscard]] bool is_blocking() const { return is_blocking_; }
   // True if so many operations more than the program asked for may be enqueued. They must not block this
-  // thread where it natively is not blocked (in_flight.h). The call may wait a moment for that.
-  bool may_add(uint64_t operations);
+  // thread where it natively is not blocked (in_flight.h). The call may wait a moment for that, if
+  // `may_wait`.
+  bool may_add(uint64_t operations, bool may_wait = true);
   // Called when they are enqueued. Nothing is thrown, since the program's own launch must not follow.
   void added(uint64_t operations) noexcept;
 

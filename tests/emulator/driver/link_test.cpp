@@ -44,6 +44,7 @@ TEST_F(LinkTest, LinksUnitsOfAllForms) {
   void* image = nullptr;
   size_t bytes = 0;
   OK(cuLinkComplete(link, &image, &bytes));
+  EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLinkComplete(link, &image, &bytes)) << "once is enough";
   CUmodule module = nullptr;
   OK(cuModuleLoadData(&module, image));
   CUfunction parent = nullptr, count = nullptr, read = nullptr;

@@ -102,9 +102,10 @@ void test_driver(const std::string& folder) {
     Link link;
     link.add_data(CU_JIT_INPUT_PTX, read_file(ptx), "fibonacci");
     CUmodule module = nullptr;
-    const CUresult result = driver.module_load_data(&module, link.complete());
+    const std::string image = finished(link);
+    const CUresult result = driver.module_load_data(&module, image.c_str());
     test_module("cuModuleLoadData before the link's end", "PTX from memory", result, module);
-    test_image("PTX from memory", finished(link));
+    test_image("PTX from memory", image);
   }
   {
     Link link;

@@ -145,6 +145,17 @@ TEST_F(FusedTest, BlocksThatAreTooSmallHaveAConsumer) {
   EXPECT_EQ(fused["params"], again["params"]) << "four launches have been made, one on the empty queue";
 }
 
+// The driver's queue has room for as many kernels as the program launches, but not for two of each.
+TEST_F(FusedTest, BehindAGateItTakesThePlaceOfThePair) {
+  add_fused("__klap_fused", 64, false, 0, true);
+  const uint64_t before = fused_launches();
+  constexpr uint64_t kLaunches = 880;
+  fake<void (*)(int)>("fakeGate")(1);
+  for (uint64_t i = 0; i < kLaunches; ++i) launch(64);
+  fake<void (*)(int)>("fakeGate")(0);
+  EXPECT_LT(kLaunches - InFlight::kMost, fused_launches() - before);
+}
+
 TEST_F(FusedTest, BlocksGrow) {
   add_fused("__klap_fused_in_more", 512, true);
   const Call made = launch(64);

@@ -135,9 +135,8 @@ KLAP_DRIVER_API cuLinkComplete(CUlinkState state, void** image, size_t* bytes) {
   return call("cuLinkComplete", [&](Process& process) {
     CUlinkState_st& link = known(process, state);
     require(image != nullptr);
-    attempt(link, [&] {
-      if (link.image.empty()) link.image = linked(link.units, process.settings);
-    });
+    require(link.image.empty(), CUDA_ERROR_INVALID_HANDLE);  // driver 580 completes a link once
+    attempt(link, [&] { link.image = linked(link.units, process.settings); });
     *image = link.image.data();
     if (bytes != nullptr) *bytes = link.image.size();
   });
