@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/calling_context.h"
 #include "runtime/driver.h"
-#include "runtime/load/calling_context.h"
 #include "runtime/load/driver_linker.h"
 #include "runtime/load/link_files.h"
 #include "runtime/load/module_cache.h"

@@ -1,4 +1,4 @@
-#include "runtime/load/calling_context.h"
+#include "runtime/calling_context.h"
 
 #include <cuda.h>
 
