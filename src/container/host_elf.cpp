@@ -245,10 +245,31 @@ std::vector<FileImage> images_of_elf(std::string_view bytes) {
   return images;
 }
 
+// The bytes that a file has at least, by the headers at its beginning; 0 where they do not say.
+uint64_t least_bytes(Bytes bytes) {
+  constexpr uint32_t kFatbinMagic = 0xBA55ED50;
+  constexpr size_t kFatbinHeader = 16, kElfHeader = 64;
+  if (bytes.size() >= 4 && load<uint32_t>(bytes, 0) == kFatbinMagic)
+    return bytes.size() < kFatbinHeader ? kFatbinHeader : kFatbinHeader + load<uint64_t>(bytes, 8);
+  if (!is_elf(bytes)) return 0;
+  if (bytes.size() < kElfHeader) return kElfHeader;
+  // The table of sections is the last part of a file that nvcc, ptxas or the linker of the host writes.
+  return load<uint64_t>(bytes, 40) + uint64_t{load<uint16_t>(bytes, 58)} * load<uint16_t>(bytes, 60);
+}
+
+// Makes an error of a damaged file say so if the file ends before its headers do.
+Error name_truncation(const Error& error, Bytes bytes) {
+  if (error.code() != ErrorCode::Container || least_bytes(bytes) <= bytes.size()) return error;
+  return Error(error.code(),
+               fmt::format("the file is truncated, after {} bytes: {}", bytes.size(), error.reason()))
+      .fix("copy or build it again");
+}
+
 }  // namespace
 
 std::vector<FileImage> find_images(std::string_view bytes) {
   if (is_elf(as_bytes(bytes))) return images_of_elf(bytes);
+  if (bytes.empty()) throw Error(ErrorCode::Container, "the file is empty");
   // classify() relies on the NUL that a copy has.
   switch (bytes.size() < 8 ? ImageKind::Unknown : classify(std::string(bytes).c_str())) {
     case ImageKind::Ptx: {
@@ -272,9 +293,8 @@ File open_file(const std::filesystem::path& path) {
   File file{.path = path, .bytes = std::make_shared<const std::string>(read_file(path)), .images = {}};
   try {
     file.images = find_images(*file.bytes);
-  } catch (Error& e) {
-    e.at(path.string());
-    throw;
+  } catch (const Error& error) {
+    throw name_truncation(error, as_bytes(*file.bytes)).at(path.string());
   }
   return file;
 }

@@ -6,7 +6,9 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 
 #include "settings/spelling.h"
@@ -57,23 +59,6 @@ class VariableReader {
   const Environment& environment_;
   Config& config_;
 };
-
-// A variable like KLAP_GRANULARTY would otherwise be ignored without a word. Only near misses are reported:
-// other software may use the prefix too.
-void report_misspelt_variables(std::vector<std::string>& problems) {
-  if (getauxval(AT_SECURE) != 0) return;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view assignment(*entry);
-    const std::string_view name = assignment.substr(0, assignment.find('='));
-    if (!name.starts_with("KLAP_") || find_variable(name) != nullptr) continue;
-    if (const auto near = nearest(name, variables())) {
-      problems.emplace_back(Error(ErrorCode::Config, "unknown environment variable")
-                                .at(std::string(name))
-                                .fix(fmt::format("did you mean {}?", *near))
-                                .what());
-    }
-  }
-}
 
 // Where programs keep such things: $XDG_CACHE_HOME/klap, else ~/.cache/klap, else nowhere. Relative values of
 // either are to be ignored, as the XDG specification says.
@@ -135,9 +120,28 @@ Config load_config(const Environment& environment) {
   const auto cache_dir = read("KLAP_CACHE_DIR");
   config.cache_dir = cache_dir ? anchored(*cache_dir) : user_cache_folder(get);
   if (const auto value = read("KLAP_CONFIG")) config.config_file = *value;
-  if (!environment) report_misspelt_variables(config.problems);
+  if (!environment) std::ranges::move(misspelt_variables(), std::back_inserter(config.problems));
   if (!config.config_file.empty()) apply_config_file(config);
   return config;
+}
+
+// A variable like KLAP_GRANULARTY would otherwise be ignored without a word. Only near misses are reported:
+// other software may use the prefix too.
+std::vector<std::string> misspelt_variables() {
+  std::vector<std::string> problems;
+  if (getauxval(AT_SECURE) != 0) return problems;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view assignment(*entry);
+    const std::string_view name = assignment.substr(0, assignment.find('='));
+    if (!name.starts_with("KLAP_") || find_variable(name) != nullptr) continue;
+    if (const auto near = nearest(name, variables())) {
+      problems.emplace_back(Error(ErrorCode::Config, "unknown environment variable")
+                                .at(std::string(name))
+                                .fix(fmt::format("did you mean {}?", *near))
+                                .what());
+    }
+  }
+  return problems;
 }
 
 void apply_log_settings(Config& config) {

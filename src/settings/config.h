@@ -115,6 +115,8 @@ using Environment = std::function<const char*(const char* name)>;
 // which ignores the variables in set-uid programs: whoever starts one must not choose the files it writes.
 // Then KLAP_* variables that look misspelt are reported too.
 Config load_config(const Environment& environment = {});
+// One line for each KLAP_* variable of this process that looks misspelt.
+std::vector<std::string> misspelt_variables();
 
 // Applies the text of a config file; `name` is for messages. Never throws.
 void apply_config_text(Config& config, std::string_view text, const std::string& name);

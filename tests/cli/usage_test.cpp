@@ -52,7 +52,9 @@ TEST_F(Usage, EverySubcommandHasHelp) {
   }
 }
 
-TEST_F(Usage, SubcommandIsRequired) { expect_usage_error({}, "subcommand is required"); }
+TEST_F(Usage, SubcommandIsRequired) {
+  expect_usage_error({}, "a subcommand is required: inspect, extract, ");
+}
 
 TEST_F(Usage, UnknownSubcommandNamesTheNearest) {
   expect_usage_error({"explian", program("launches.ptx")},

@@ -16,11 +16,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A subcommand's exit code, where it is not 0.
-void end_with(int exit_code) {
-  if (exit_code != 0) throw CLI::RuntimeError(exit_code);
-}
-
 void add_library(CLI::App& command, std::string& library) {
   command.add_option("--library", library, "The preload library, if it is not beside this program")
       ->type_name("FILE");
@@ -113,8 +108,9 @@ constexpr const char* kFooter =
     "  klap run ./app\n"
     "  klap explain ./app\n\n"
     "Each has its own --help. For single files of device code there is klap-ptx.\n"
-    "Exit codes: 0 done; 1 bad input, or something is broken; 2 wrong usage; see run --help for those of "
-    "run.";
+    "Exit codes: 0 done; 1 bad input, or something is broken; 2 wrong usage; 3 explain --check found a "
+    "launch\n"
+    "site that is left; see run --help for those of run.";
 
 FrontCommand front_command() {
   const auto program = std::make_shared<Words>();
@@ -134,6 +130,8 @@ FrontCommand front_command() {
             add_settings(app);
             add_reasons(app);
           },
+      .other = "klap-ptx",
+      .of_other = {"inspect", "extract", "rewrite"},
       .prepare = [program](const CLI::App& app, Words& words) { set_program_apart(app, words, *program); }};
 }
 

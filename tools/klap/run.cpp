@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "klap/child_process.h"
 #include "klap/commands.h"
@@ -18,8 +19,11 @@
 #include "klap/report_files.h"
 #include "klap/statistics.h"
 #include "klap/summary.h"
+#include "klap_ptx/command_line.h"
 #include "klap_ptx/preload_library.h"
 #include "klap_ptx/run_folder.h"
+#include "settings/config.h"
+#include "settings/contradictions.h"
 #include "settings/values.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -55,21 +59,38 @@ class Run {
     if (const std::string problem = library_problem(library); !problem.empty())
       throw Error(ErrorCode::Io, problem).at(library);
     if (!options_.report.empty()) require_folder_of(options_.report);
+    set_settings();
+    if (const auto problem = find_problem_of_settings()) {
+      say(problem->what());
+      return kBadUsage;
+    }
     if (options_.compare) {
       run_natively();
       if (native_->was_asked_to_end) return native_->exit_code;
     }
-    set_environment(library);
+    setenv("LD_PRELOAD", with_preloaded(library).c_str(), 1);
     if (!is_watched()) become(options_.command);
     const RunFolder folder;
     setenv("KLAP_STATS", folder.file("%p.%r").c_str(), 1);
     const Ended ended = run_in_foreground(options_.command);
     const std::vector<ProcessReport> reports = collect_reports(folder.path());
-    if (!report_.empty()) keep_reports(reports, report_);
-    return tell(ended, reports);
+    const int exit_code = tell(ended, reports);
+    keep(reports);
+    return exit_code;
   }
 
  private:
+  // A file that the user asks klap for is a failure if it cannot be written, but the library only warns.
+  void keep(const std::vector<ProcessReport>& reports) const {
+    if (report_.empty()) return;
+    try {
+      keep_reports(reports, report_);
+    } catch (const Error& error) {
+      if (!options_.report.empty()) throw;
+      say(fmt::format("warning: KLAP_STATS: statistics not written: {}", error.what()));
+    }
+  }
+
   // Otherwise this process can become the program.
   [[nodiscard]] bool is_watched() const {
     return !options_.quiet || options_.stats || options_.compare || !options_.report.empty();
@@ -84,11 +105,18 @@ class Run {
     if (!preloaded.empty()) setenv("LD_PRELOAD", preloaded.c_str(), 1);
   }
 
-  void set_environment(const std::string& library) {
+  void set_settings() {
     if (!options_.config.empty()) setenv("KLAP_CONFIG", options_.config.c_str(), 1);
     for (const std::string& setting : options_.settings) apply_setting(setting);
     report_ = options_.report.empty() ? variable("KLAP_STATS") : options_.report;
-    setenv("LD_PRELOAD", with_preloaded(library).c_str(), 1);
+  }
+
+  // Returns why the program should not run with these settings. What is wrong with a single one is a warning
+  // of the library.
+  [[nodiscard]] std::optional<Error> find_problem_of_settings() const {
+    return settings::find_contradiction(settings::load_config([this](const char* name) -> const char* {
+      return is_watched() && std::string_view(name) == "KLAP_STATS" ? "-" : std::getenv(name);
+    }));
   }
 
   [[nodiscard]] int tell(const Ended& ended, const std::vector<ProcessReport>& reports) const {

@@ -148,6 +148,8 @@ Warmed warm(const Image& image, jit::DiskCache& cache, const settings::Config& c
   return out;
 }
 
+bool can_be_rewritten(const jit::Unit& unit) { return unit.launches && !unit.ptx.empty(); }
+
 json to_json(const Warmed& warmed) {
   return {{"image", warmed.image},
           {"sm", warmed.sm},
@@ -224,18 +226,23 @@ void cache_warm(const CacheOptions& options) {
   const settings::Config config = load_policy(options.policy);
   const auto cache = require_cache(config);
   const container::File file = open_device_code(options.file);
+  jit::CacheFolder::open(cache->options().folder);  // fails before anything is built
   json images = json::array();
   for (const uint32_t sm : options.sm) {
     const size_t before = images.size();
+    bool launches = false;
     for_each_image(file, sm, [&](const Image& image) {
-      if (std::ranges::none_of(image.program.units, &jit::Unit::launches)) return;
+      launches = launches || std::ranges::any_of(image.program.units, &jit::Unit::launches);
+      if (std::ranges::none_of(image.program.units, &can_be_rewritten)) return;
       const Warmed warmed = warm(image, *cache, config, sm);
       images.push_back(to_json(warmed));
       if (!options.json) print_warmed(warmed);
     });
     // Not an error: a program need not have code for every target that a list of machines names.
     if (images.size() == before && !options.json) {
-      fmt::print("{}: sm {}: no code for this target launches kernels\n", options.file, sm);
+      fmt::print("{}: sm {}: {}\n", options.file, sm,
+                 launches ? "the code that launches kernels has no PTX, so nothing can be rewritten"
+                          : "no code for this target launches kernels");
     }
   }
   if (!options.json) return;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "klap/version.h"
 #include "klap_ptx/input.h"
@@ -59,29 +60,66 @@ int usage_error(std::string_view message) {
   return kBadUsage;
 }
 
-// The error text for a first word that is no subcommand; CLI11 would only say that a subcommand is required.
-std::string check_subcommand(const CLI::App& app, std::string_view word) {
+std::vector<std::string> listed_subcommands(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  if (word.starts_with('-') || std::ranges::count(names, word) != 0) return "";
-  std::erase_if(names,
-                [&](const std::string& name) { return app.get_subcommand(name)->get_group().empty(); });
+  for (const CLI::App* command : app.get_subcommands({}))
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> long_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// Returns what to say of a word that is no subcommand of `app`.
+std::string unknown_subcommand(const CLI::App& app, const FrontCommand& front, const std::string& word) {
+  if (word == "help") return "there is no subcommand 'help'; did you mean --help?";
+  const std::string path = app.get_parent() == nullptr ? "" : app.get_name() + " ";
+  if (path.empty() && std::ranges::count(front.of_other, word) != 0)
+    return fmt::format("'{0}' is a subcommand of {1}: {1} {0}", word, front.other);
+  const std::vector<std::string> names = listed_subcommands(app);
   const std::string known = fmt::format("the subcommands are {}", fmt::join(names, ", "));
   const auto near = settings::nearest(word, {names.begin(), names.end()});
-  return fmt::format("unknown subcommand '{}'; {}", word,
-                     near ? fmt::format("did you mean '{}'?", *near) : known);
+  return fmt::format("unknown subcommand '{}{}'; {}", path, word,
+                     near ? fmt::format("did you mean '{}{}'?", path, *near) : known);
+}
+
+// Returns what is wrong with the words that should name a subcommand; CLI11 would only say that one is
+// required.
+std::string check_subcommand(const CLI::App& app, const FrontCommand& front,
+                             std::span<const std::string> words) {
+  if (app.get_subcommands({}).empty()) return "";
+  if (words.empty())
+    return fmt::format("a subcommand is required: {}", fmt::join(listed_subcommands(app), ", "));
+  const std::string& word = words[0];
+  if (word.starts_with('-')) {
+    const std::string name = word.substr(0, word.find('='));
+    if (app.get_option_no_throw(name) != nullptr) return "";
+    const std::vector<std::string> names = long_options(app);
+    const auto near = settings::nearest(name, {names.begin(), names.end()});
+    return near ? fmt::format("unknown option '{}'; did you mean {}?", name, *near)
+                : fmt::format("unknown option '{}' before a subcommand; options follow the subcommand", name);
+  }
+  const std::vector<const CLI::App*> all = app.get_subcommands({});
+  const auto next = std::ranges::find(all, word, &CLI::App::get_name);
+  return next == all.end() ? unknown_subcommand(app, front, word)
+                           : check_subcommand(**next, front, words.subspan(1));
 }
 
 // "; did you mean --stats?" for the first option that a subcommand does not know; empty if none is near.
 std::string near_option(const CLI::App& app) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command->get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string> names = long_options(*command);
   for (const std::string& word : command->remaining()) {
-    if (!word.starts_with("--")) continue;
-    const auto near = settings::nearest(word.substr(0, word.find('=')), {names.begin(), names.end()});
+    if (!word.starts_with('-') || word.find_first_not_of('-') == std::string::npos) continue;
+    const std::string name = word.substr(0, word.find('='));
+    // "-json" is one dash away from what was meant.
+    const auto near =
+        settings::nearest(name.starts_with("--") ? name : "-" + name, {names.begin(), names.end()});
     return near ? fmt::format("; did you mean {}?", *near) : "";
   }
   return "";
@@ -94,7 +132,7 @@ int parse_and_run(const FrontCommand& command, std::vector<std::string> words) {
   app.formatter(std::make_shared<ShortHelp>());
   app.footer(command.footer);
   command.add_subcommands(app);
-  if (const std::string problem = words.empty() ? "" : check_subcommand(app, words[0]); !problem.empty())
+  if (const std::string problem = check_subcommand(app, command, words); !problem.empty())
     return usage_error(problem);
   if (command.prepare) command.prepare(app, words);
   std::ranges::reverse(words);  // as CLI11 takes them
@@ -125,6 +163,10 @@ int run_front_command(FrontCommand (*make_command)(), int argc, char** argv) {
     fmt::print(stderr, "{}: {}\n", program_name(), error.what());
     return kBadInput;
   }
+}
+
+void end_with(int exit_code) {
+  if (exit_code != 0) throw CLI::RuntimeError(exit_code);
 }
 
 void set_examples(CLI::App& command, const std::vector<std::string>& examples, const std::string& note) {

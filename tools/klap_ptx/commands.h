@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace klap::tool {
@@ -43,10 +44,14 @@ void rewrite(const RewriteOptions& options);
 
 struct ExplainOptions {
   std::string file;
+  std::string only;    // text in the name of a parent or child; empty: all sites
+  std::string reason;  // sites that are left for this one; empty: all sites
+  bool check = false;  // a site that is left is a failure
   PolicyOptions policy;
   bool json = false;
 };
-void explain(const ExplainOptions& options);
+// Returns the exit code.
+int explain(const ExplainOptions& options);
 
 struct CacheOptions {
   std::string file;          // warm
@@ -71,6 +76,8 @@ struct ReasonsOptions {
   bool markdown = false, json = false;
 };
 void reasons(const ReasonsOptions& options);
+// The names of the reasons for which a launch site may be left.
+std::vector<std::string_view> site_reasons();
 
 struct SettingsOptions {
   bool markdown = false, json = false;

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "analysis/facts/rejection.h"
 #include "jit/plan/describe.h"
+#include "klap_ptx/colour.h"
+#include "ptx/tree.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -26,6 +30,26 @@ jit::Program make_program(const container::FileImage& image, const std::string& 
     default:
       return jit::program_from_fatbins(image.units, sm);
   }
+}
+
+// Whether brackets are open at the end of PTX, as they are where a file was cut.
+bool is_open_at_end(std::string_view ptx) {
+  std::ptrdiff_t open = 0;
+  bool is_comment = false;
+  for (size_t i = 0; i < ptx.size(); ++i) {
+    is_comment = ptx[i] != '\n' && (is_comment || ptx.substr(i, 2) == "//");
+    if (is_comment) continue;
+    if (ptx[i] == '{' || ptx[i] == '(') ++open;
+    if (ptx[i] == '}' || ptx[i] == ')') --open;
+  }
+  return open > 0;
+}
+
+// Makes an error of PTX that was cut say so, in one line.
+void name_truncation(Error& error, const container::FileImage& image) {
+  if (error.code() != ErrorCode::Parse || !is_open_at_end(image.text)) return;
+  error = Error(error.code(), "the file is truncated, or a bracket is never closed: " + error.reason())
+              .at(error.file(), error.line(), error.column());
 }
 
 // Makes an error of the pipeline, which knows units but not files, name the image.
@@ -55,8 +79,9 @@ void for_each_image(const container::File& file, uint32_t sm, const std::functio
     std::string label = file.path.string();
     if (file.images.size() > 1) label += ": " + found.where;
     try {
-      use({label, found.kind, found.where, make_program(found, label, sm)});
+      use({label, found.kind, found.where, make_program(found, label, sm), &found});
     } catch (Error& error) {
+      name_truncation(error, found);
       name_image(error, label);
       throw;
     }
@@ -76,9 +101,9 @@ settings::Config load_policy(const PolicyOptions& options) {
   for (auto& [variable, value] : config.environment) {
     if (given(variable) != nullptr) value.place = "command line";
   }
+  std::ranges::copy(settings::misspelt_variables(), std::back_inserter(config.problems));
   settings::apply_log_settings(config);
-  for (const std::string& problem : config.problems)
-    fmt::print(stderr, "{}: warning: {}\n", program_name(), problem);
+  for (const std::string& problem : config.problems) print_warning(problem);
   return config;
 }
 
@@ -99,24 +124,62 @@ jit::Request make_request(const settings::Config& config, const PolicyOptions& o
   return request;
 }
 
-void print_remark(const std::string& label, const jit::SiteRemark& remark) {
-  // A PTX file is its own unit: "file.ptx:97:" is a place that editors can jump to.
-  const std::string unit = remark.unit == label ? label : label + ": " + remark.unit;
-  fmt::print("{}", jit::describe(remark, unit));
+void require_functions(const Image& image) {
+  const jit::Unit& unit = image.program.units.front();
+  const ptx::Module module = ptx::parse(unit.ptx, unit.name);
+  if (std::ranges::any_of(module.functions, &ptx::Function::is_definition)) return;
+  throw Error(ErrorCode::Unsupported,
+              "nothing could be judged: this PTX defines no kernel and no function; it may be truncated");
 }
 
-void print_summary(const std::vector<jit::SiteRemark>& remarks) {
-  const auto all = static_cast<std::ptrdiff_t>(remarks.size());
-  const auto rewritten = std::ranges::count_if(remarks, &jit::SiteRemark::rewritten);
+bool is_site(const jit::SiteRemark& remark) { return !remark.parent.empty(); }
+
+std::string unit_label(const std::string& label, const jit::SiteRemark& remark) {
+  // A PTX file is its own unit: "file.ptx:97:" is a place that editors can jump to.
+  return remark.unit == label ? label : label + ": " + remark.unit;
+}
+
+SiteCounts count_sites(const std::vector<jit::SiteRemark>& remarks) {
   const std::string never_called = to_string(analysis::Reason::NeverCalled);
-  const auto idle = std::ranges::count(remarks, never_called, &jit::SiteRemark::reason);
-  fmt::print("{} launch site{}: {} rewritten, {} left{}\n", all, all == 1 ? "" : "s", rewritten,
-             all - rewritten - idle, idle == 0 ? "" : fmt::format(", {} in code that is never called", idle));
+  SiteCounts counts;
+  for (const jit::SiteRemark& remark : remarks) {
+    if (!is_site(remark)) {
+      ++counts.unread_units;
+      continue;
+    }
+    ++counts.sites;
+    ++(remark.rewritten                ? counts.rewritten
+       : remark.reason == never_called ? counts.never_called
+                                       : counts.left);
+  }
+  return counts;
+}
+
+void print_remark(const std::string& label, const jit::SiteRemark& remark) {
+  fmt::print("{}", coloured_remarks(stdout, jit::describe(remark, unit_label(label, remark))));
+}
+
+void print_summary(const std::vector<jit::SiteRemark>& remarks, const std::vector<jit::SiteRemark>& all) {
+  if (all.empty()) return fmt::print("0 launch sites: no kernel here launches kernels\n");
+  const SiteCounts counts = count_sites(remarks);
+  const size_t sites = count_sites(all).sites;
+  std::string text = remarks.size() == all.size() ? "" : fmt::format("{} of ", counts.sites);
+  text += fmt::format("{} launch site{}: {} rewritten, {} left", sites, sites == 1 ? "" : "s",
+                      counts.rewritten, counts.left);
+  if (counts.never_called != 0) text += fmt::format(", {} in code that is never called", counts.never_called);
+  if (counts.unread_units != 0)
+    text += fmt::format("; {} unit{} could not be judged", counts.unread_units,
+                        counts.unread_units == 1 ? "" : "s");
+  fmt::print("{}\n", text);
 }
 
 void print_json(const nlohmann::json& json) {
   // Names in damaged files may be anything. Text that is not UTF-8 is replaced, instead of throwing.
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_warning(std::string_view text) {
+  fmt::print(stderr, "{}: {} {}\n", program_name(), coloured(stderr, Colour::Yellow, "warning:"), text);
 }
 
 std::string program_name() { return program_invocation_short_name; }

@@ -6,12 +6,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "jit/plan/describe.h"
 #include "klap_ptx/input.h"
+#include "klap_ptx/kernel_names.h"
+#include "ptx/tree.h"
 #include "support/demangle.h"
+#include "support/error.h"
 #include "support/generated_name.h"
 
 namespace klap::tool {
@@ -62,12 +67,13 @@ void print_indented(const std::string& text) {
   for (std::string line; std::getline(lines, line);) fmt::print("    {}\n", line);
 }
 
-std::vector<std::string> describe(const jit::Unit& unit) {
+std::vector<std::string> describe(const jit::Unit& unit, uint32_t sm) {
+  if (!unit.without_code.empty()) return {unit.without_code};
   std::vector<std::string> facts;
   if (unit.is_device_runtime) facts.emplace_back("the CUDA device runtime");
   if (!unit.ptx.empty()) facts.emplace_back("PTX");
   if (!unit.cubin.empty()) facts.emplace_back("machine code");
-  if (unit.ptx.empty() && unit.cubin.empty()) facts.emplace_back("nothing for this compute capability");
+  if (unit.ptx.empty() && unit.cubin.empty()) facts.push_back(fmt::format("nothing for sm_{}", sm));
   if (unit.launches) facts.emplace_back("launches kernels");
   if (!unit.options.empty()) facts.push_back("options " + unit.options);
   return facts;
@@ -79,6 +85,28 @@ bool wanted(const InspectOptions& options, const std::string& kernel) {
   const std::string& origin = made_from.empty() ? kernel : made_from;
   return options.kernel.empty() || settings::glob_match(options.kernel, origin) ||
          settings::glob_match(options.kernel, demangle(origin));
+}
+
+// Fails if there is nothing to show: the kernel that is asked for does not exist, or no unit has PTX.
+void require_something(const InspectOptions& options, const container::File& file) {
+  std::set<std::string> names;
+  bool has_ptx = false;
+  for_each_image(file, options.policy.sm, [&](const Image& image) {
+    for (const jit::Unit& unit : image.program.units) {
+      if (unit.is_device_runtime || unit.ptx.empty()) continue;
+      has_ptx = true;
+      for (const ptx::Function& f : ptx::parse(unit.ptx, unit.name).functions)
+        if (f.is_definition) names.insert(f.name);
+    }
+  });
+  if (!has_ptx)
+    throw Error(ErrorCode::Unsupported,
+                fmt::format("no unit has PTX for sm_{} to look into", options.policy.sm))
+        .at(options.file);
+  if (std::ranges::any_of(names, [&](const std::string& name) { return wanted(options, name); })) return;
+  throw Error(ErrorCode::Unsupported, fmt::format("there is no kernel '{}'", options.kernel))
+      .at(options.file)
+      .fix(names_near(options.kernel, names));
 }
 
 // Prints `text` under a heading, or adds it to the list for JSON.
@@ -130,10 +158,12 @@ void inspect_image(const InspectOptions& options, const Image& image, json& imag
   if (!options.json) fmt::print("{}: {}, {}\n", options.file, container::to_string(image.kind), image.where);
   for (const jit::Unit& unit : image.program.units) {
     // The device runtime's own kernels are not listed here.
-    const jit::UnitInfo info = unit.is_device_runtime ? jit::UnitInfo{} : jit::inspect_unit(unit);
+    jit::UnitInfo info = unit.is_device_runtime ? jit::UnitInfo{} : jit::inspect_unit(unit);
+    std::erase_if(info.kernels, [&](const std::string& kernel) { return !wanted(options, kernel); });
+    std::erase_if(info.sites, [&](const jit::SiteInfo& site) { return !wanted(options, site.parent); });
     units.push_back(unit_json(unit, info));
     if (options.json) continue;
-    fmt::print("  {}: {}\n", unit.name, fmt::join(describe(unit), ", "));
+    fmt::print("  {}: {}\n", unit.name, fmt::join(describe(unit, options.policy.sm), ", "));
     for (const std::string& kernel : info.kernels) fmt::print("    kernel {}\n", both_names(kernel));
     for (const jit::SiteInfo& site : info.sites) print_indented(jit::describe(site));
   }
@@ -146,6 +176,7 @@ void inspect_image(const InspectOptions& options, const Image& image, json& imag
 void inspect(const InspectOptions& options) {
   const container::File file = open_device_code(options.file);
   const bool stages = !options.dump_after.empty(), analyses = !options.analyses.empty();
+  if (stages || analyses || !options.kernel.empty()) require_something(options, file);
   json found = json::array();
   for_each_image(file, options.policy.sm, [&](const Image& image) {
     if (stages) show_stages(options, image, found);

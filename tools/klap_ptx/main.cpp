@@ -24,13 +24,15 @@ constexpr const char* kFooter =
     "  klap-ptx explain ./app\n"
     "  klap-ptx inspect ./app --dump-after=sites\n\n"
     "klap-ptx settings lists the library's settings, which explain, rewrite, cache and config follow, too.\n"
-    "Exit codes: 0 done; 1 bad input; 2 wrong usage.";
+    "Exit codes: 0 done; 1 bad input; 2 wrong usage; 3 explain --check found a launch site that is left.";
 
 FrontCommand front_command() {
   return {.name = "klap-ptx",
           .description = "Shows and rewrites the device-side kernel launches of CUDA programs.",
           .footer = kFooter,
           .add_subcommands = add_subcommands,
+          .other = "klap",
+          .of_other = {"run", "doctor", "report"},
           .prepare = {}};
 }
 

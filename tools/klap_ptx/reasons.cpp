@@ -53,6 +53,14 @@ void print(const List& list, bool markdown) {
 
 }  // namespace
 
+std::vector<std::string_view> site_reasons() {
+  return {
+#define KLAP_REASON(name, text, meaning) text,
+#include "analysis/facts/reasons.def"
+#undef KLAP_REASON
+  };
+}
+
 void reasons(const ReasonsOptions& options) {
   const auto all = lists();
   if (options.json) {

@@ -87,7 +87,7 @@ void rewrite(const RewriteOptions& options) {
     const auto make = options.out.ends_with(".ptx") ? print_units : link_image;
     make(image, request, print, outcome);
   });
-  if (print) print_summary(outcome.remarks);
+  if (print) print_summary(outcome.remarks, outcome.remarks);
   json written = write_products(outcome, options.out, print);
   if (options.json) {
     print_json({{"file", options.file},

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/views.h"
 #include "jit/data/stage.h"
 #include "klap_ptx/command_line.h"
 #include "klap_ptx/commands.h"
+#include "klap_ptx/input.h"
 #include "klap_ptx/tune/counter_metrics.h"
 #include "settings/spelling.h"
 #include "settings/table.h"
@@ -58,6 +61,15 @@ void add_debug_units(CLI::App& command, PolicyOptions& policy) {
                    "Treat units compiled for debugging (-G) like others");
 }
 
+std::string reason_problem(const std::string& reason) {
+  const std::vector<std::string_view> reasons = site_reasons();
+  if (std::ranges::count(reasons, reason) != 0) return "";
+  const auto near = settings::nearest(reason, reasons);
+  return fmt::format(
+      "unknown reason '{}'; {}", reason,
+      near ? fmt::format("did you mean '{}'?", *near) : program_name() + " reasons lists them");
+}
+
 // Takes a pass by name; "help" lists them and is the end, with or without a file.
 void add_dump_after(CLI::App& command, std::string& pass) {
   const auto known = [](const std::string& name) -> std::string {
@@ -93,8 +105,7 @@ void add_inspect(CLI::App& app) {
         fmt::format("--{}", view.name), [options, name = view.name] { options->analyses.emplace_back(name); },
         fmt::format("Print for each function {}", view.shows));
   }
-  command.add_option("--kernel", options->kernel,
-                     "With the options above: only for this kernel, by mangled or demangled name or glob");
+  command.add_option("--kernel", options->kernel, "Only this kernel, by mangled or demangled name or glob");
   add_policy(command, options->policy);
   add_debug_units(command, options->policy);
   add_sm(command, options->policy.sm);
@@ -139,12 +150,22 @@ void add_explain(CLI::App& app) {
   CLI::App& command =
       *app.add_subcommand("explain", "Say for every launch site what would be done, or why not");
   add_file(command, options->file);
+  command.add_flag("--check", options->check, "Exit with 3 if a launch site is left, for CI");
+  command.add_option("--only", options->only, "Only sites whose parent or child has this in its name")
+      ->type_name("KERNEL");
+  command.add_option("--reason", options->reason, "Only sites that are left for this reason")
+      ->type_name("REASON")
+      ->check(CLI::Validator(reason_problem, ""));
   add_policy(command, options->policy);
   add_debug_units(command, options->policy);
   add_sm(command, options->policy.sm);
   add_json(command, options->json);
-  set_examples(command, {"explain ./app", "explain ./app --sm 80 --json"}, kSettingsAsOptions);
-  command.final_callback([options] { explain(*options); });
+  set_examples(
+      command, {"explain ./app", "explain ./app --check --only bfs_expand"},
+      std::string(kSettingsAsOptions) +
+          "\nThe exit code is 1 if nothing could be judged, and 3 with --check if a launch site that is\n"
+          "shown is left, or a unit has no PTX. Code that nothing calls does not count.");
+  command.final_callback([options] { end_with(explain(*options)); });
 }
 
 void add_cache(CLI::App& app) {

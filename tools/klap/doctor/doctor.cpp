@@ -10,6 +10,7 @@
 #include "klap/doctor/files.h"
 #include "klap/doctor/sample.h"
 #include "klap/doctor/toolchain.h"
+#include "klap_ptx/colour.h"
 #include "klap_ptx/input.h"
 
 namespace klap::tool {
@@ -44,9 +45,16 @@ Findings look_at_all(const DoctorOptions& options) {
   return all;
 }
 
+Colour colour_of(State state) {
+  if (state == State::Broken) return Colour::Red;
+  return state == State::Fine ? Colour::Green : Colour::Yellow;
+}
+
 void print_findings(const Findings& findings) {
   for (const Finding& finding : findings) {
-    fmt::print("{:11}  {:9}  {}\n", to_string(finding.state), finding.what, finding.text);
+    const std::string state = fmt::format("{:11}", to_string(finding.state));
+    fmt::print("{}  {:9}  {}\n", coloured(stdout, colour_of(finding.state), state), finding.what,
+               finding.text);
     if (!finding.fix.empty()) fmt::print("{:24}fix: {}\n", "", finding.fix);
   }
 }

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "jit/cache/cache_folder.h"
 #include "klap/program.h"
 #include "klap_ptx/preload_library.h"
 #include "klap_ptx/run_folder.h"
 #include "klap_ptx/tune/program_run.h"
+#include "settings/contradictions.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -47,6 +50,9 @@ std::string loader_problem(const std::string& library) {
 Findings check_settings(const settings::Config& config) {
   Findings out;
   for (const std::string& problem : config.problems) out.push_back({kSettings, State::Broken, problem, ""});
+  const auto problem = settings::find_contradiction(config);
+  if (problem && std::ranges::count(config.problems, problem->what()) == 0)
+    out.push_back({kSettings, State::Broken, problem->what(), ""});
   if (config.disabled)
     out.push_back({kSettings, State::Broken, "KLAP_DISABLE is set, so programs run as they are", "unset it"});
   if (out.empty()) out.push_back({kSettings, State::Fine, "all are understood", ""});
