@@ -247,12 +247,12 @@ std::vector<FileImage> images_of_elf(std::string_view bytes) {
 
 // The bytes that a file has at least, by the headers at its beginning; 0 where they do not say.
 uint64_t least_bytes(Bytes bytes) {
-  constexpr uint32_t kFatbinMagic = 0xBA55ED50;
-  constexpr size_t kFatbinHeader = 16, kElfHeader = 64;
-  if (bytes.size() >= 4 && load<uint32_t>(bytes, 0) == kFatbinMagic)
-    return bytes.size() < kFatbinHeader ? kFatbinHeader : kFatbinHeader + load<uint64_t>(bytes, 8);
+  constexpr uint32_t kFatbinBegins = 0xBA55ED50;
+  constexpr size_t kFatbinHead = 16, kElfHead = 64;
+  if (bytes.size() >= 4 && load<uint32_t>(bytes, 0) == kFatbinBegins)
+    return bytes.size() < kFatbinHead ? kFatbinHead : kFatbinHead + load<uint64_t>(bytes, 8);
   if (!is_elf(bytes)) return 0;
-  if (bytes.size() < kElfHeader) return kElfHeader;
+  if (bytes.size() < kElfHead) return kElfHead;
   // The table of sections is the last part of a file that nvcc, ptxas or the linker of the host writes.
   return load<uint64_t>(bytes, 40) + uint64_t{load<uint16_t>(bytes, 58)} * load<uint16_t>(bytes, 60);
 }
