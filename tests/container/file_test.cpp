@@ -175,7 +175,9 @@ TEST(OpenFile, BareFatbinPtxAndCubin) {
 }
 
 TEST(OpenFile, OtherFilesAreErrorsThatNameThem) {
-  for (const char* text : {"", "hello", "int main() { return 0; }", "\xB1\x43\x62\x46\1\0\0\0"}) {
+  const TemporaryFile empty("");
+  EXPECT_EQ(container_error([&] { open_file(empty.path()); }), empty.path().string() + ": the file is empty");
+  for (const char* text : {"hello", "int main() { return 0; }", "\xB1\x43\x62\x46\1\0\0\0"}) {
     const TemporaryFile file(text);
     EXPECT_EQ(container_error([&] { open_file(file.path()); }),
               file.path().string() + ": is neither PTX, fatbin, cubin nor a host ELF file");
