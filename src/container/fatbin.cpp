@@ -161,4 +161,9 @@ Fatbin parse_fatbin(const void* image, uint64_t limit) {
   return fatbin;
 }
 
+uint64_t fatbin_bytes(Bytes fatbin) {
+  if (fatbin.size() < kFatbinHeaderBytes) return kFatbinHeaderBytes;
+  return load<uint16_t>(fatbin, 6) + load<uint64_t>(fatbin, 8);
+}
+
 }  // namespace klap::container

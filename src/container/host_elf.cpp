@@ -245,20 +245,16 @@ std::vector<FileImage> images_of_elf(std::string_view bytes) {
   return images;
 }
 
-// The bytes that a file has at least, by the headers at its beginning; 0 where they do not say.
-uint64_t least_bytes(Bytes bytes) {
-  constexpr uint32_t kFatbinBegins = 0xBA55ED50;
-  constexpr size_t kFatbinHead = 16, kElfHead = 64;
-  if (bytes.size() >= 4 && load<uint32_t>(bytes, 0) == kFatbinBegins)
-    return bytes.size() < kFatbinHead ? kFatbinHead : kFatbinHead + load<uint64_t>(bytes, 8);
-  if (!is_elf(bytes)) return 0;
-  if (bytes.size() < kElfHead) return kElfHead;
-  // The table of sections is the last part of a file that nvcc, ptxas or the linker of the host writes.
-  return load<uint64_t>(bytes, 40) + uint64_t{load<uint16_t>(bytes, 58)} * load<uint16_t>(bytes, 60);
+// The bytes that a file has at least, by the header at its beginning; 0 where there is none.
+uint64_t least_bytes(const std::string& bytes) {
+  constexpr size_t kElfHeader = 64;
+  if (is_elf(as_bytes(bytes)))
+    return bytes.size() < kElfHeader ? kElfHeader : machine_code_bytes(bytes.data());
+  return classify(bytes.c_str()) == ImageKind::Fatbin ? fatbin_bytes(as_bytes(bytes)) : 0;
 }
 
 // Makes an error of a damaged file say so if the file ends before its headers do.
-Error name_truncation(const Error& error, Bytes bytes) {
+Error name_truncation(const Error& error, const std::string& bytes) {
   if (error.code() != ErrorCode::Container || least_bytes(bytes) <= bytes.size()) return error;
   return Error(error.code(),
                fmt::format("the file is truncated, after {} bytes: {}", bytes.size(), error.reason()))
@@ -294,7 +290,7 @@ File open_file(const std::filesystem::path& path) {
   try {
     file.images = find_images(*file.bytes);
   } catch (const Error& error) {
-    throw name_truncation(error, as_bytes(*file.bytes)).at(path.string());
+    throw name_truncation(error, *file.bytes).at(path.string());
   }
   return file;
 }

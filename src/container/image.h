@@ -83,6 +83,8 @@ ImageKind classify(const void* image);
 // Parses one fatbin at `image`. `limit` is the number of readable bytes if known. Throws Error(Container)
 // that names the entry and the field that is wrong.
 Fatbin parse_fatbin(const void* image, uint64_t limit = kMaxImageBytes);
+// The length of a fatbin as its header says, which may be more than is there.
+uint64_t fatbin_bytes(std::span<const std::byte> fatbin);
 
 // The fatbins of a wrapper of version 2, in the order of its prelinked array. Throws Error(Container); a
 // wrapper of another version is one, because its second pointer means something else.
