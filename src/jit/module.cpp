@@ -149,45 +149,49 @@ RewrittenModule run_passes(const Program& program, const Request& request) {
   return out;
 }
 
-RewrittenModule rewrite_in_newer_version(const Program& program, const Request& request) {
-  const NewerVersion newer = in_newer_version(program, request.sm);
-  RewrittenModule rewritten;
-  if (newer.program) {
+std::vector<SiteRemark>& remarks_of(RewrittenModule& module) { return module.remarks; }
+std::vector<SiteRemark>& remarks_of(std::vector<SiteRemark>& remarks) { return remarks; }
+
+// What `run` makes of the program: in version 2 if all of its launches can be rewritten so, else as it is.
+// Kernels stop where they poll only if launches would be left for that.
+template <class Run>
+auto in_some_version(const Program& program, const Request& request, const Run& run) {
+  NewerVersion newer;
+  decltype(run(program, request, newer)) in_newer;
+  for (const Polls polls : {Polls::Stay, Polls::AreWaits}) {
+    newer = in_newer_version(program, request.sm, polls);
+    if (!newer.program) break;
     for (const Request& each : requests_for_all_launches(request)) {
-      rewritten = run_passes(*newer.program, each);
-      for (Variant& variant : rewritten.variants) variant.stops = !newer.waits.empty();
-      if (all_run_in_newer_version(rewritten.remarks, newer)) return rewritten;
+      in_newer = run(*newer.program, each, newer);
+      if (all_run_in_newer_version(remarks_of(in_newer), newer)) return in_newer;
     }
+    if (!any_left_because_it_polls(remarks_of(in_newer))) break;
   }
-  RewrittenModule module = run_passes(program, request);
-  note_why_older(module.remarks, newer, rewritten.remarks);
-  return module;
+  auto as_it_is = run(program, request, NewerVersion{});
+  note_why_older(remarks_of(as_it_is), newer, remarks_of(in_newer));
+  return as_it_is;
 }
 
 }  // namespace
 
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
-  const auto explain = [](const Program& of, const Request& how) {
+  return in_some_version(program, request, [](const Program& of, const Request& how, const NewerVersion&) {
     Timings timings;
     Plan plan = analyse(of, how, timings);
     note_device_memory(plan, plan.remarks, !plan.sites.empty());
     return plan.remarks;
-  };
-  const NewerVersion newer = in_newer_version(program, request.sm);
-  std::vector<SiteRemark> in_newer;
-  if (newer.program) {
-    for (const Request& each : requests_for_all_launches(request)) {
-      in_newer = explain(*newer.program, each);
-      if (all_run_in_newer_version(in_newer, newer)) return in_newer;
-    }
-  }
-  std::vector<SiteRemark> remarks = explain(program, request);
-  note_why_older(remarks, newer, in_newer);
-  return remarks;
+  });
 }
 
 RewrittenModule rewrite_module(const Program& program, const Request& request) {
-  const auto build = [&] { return rewrite_in_newer_version(program, request); };
+  const auto build = [&] {
+    return in_some_version(program, request,
+                           [](const Program& of, const Request& how, const NewerVersion& version) {
+                             RewrittenModule module = run_passes(of, how);
+                             for (Variant& variant : module.variants) variant.stops = !version.waits.empty();
+                             return module;
+                           });
+  };
   if (request.cache == nullptr || request.dump) return build();
   const CacheKey key = make_cache_key(program, request);
   RewrittenModule module = request.cache->find_or_build(key, request, build);

@@ -117,7 +117,39 @@ TEST(NewerVersion, SaysWhereKernelsWait) {
   waiting.units[0].ptx = kernel(kLaunch + kWait + "\tst.global.u32 [%rd1], 1;\n\tret;\n");
   const NewerVersion version = in_newer_version(waiting, kHopper);
   ASSERT_TRUE(version.program.has_value()) << version.problem;
-  EXPECT_THAT(version.waits, testing::ElementsAre(HasSubstr("k waits for its children (line ")));
+  EXPECT_THAT(version.waits, testing::ElementsAre(testing::Field(
+                                 &KernelWait::text, HasSubstr("k waits for its children (line "))));
+}
+
+// The loop ends when the child has written, which it may not do before the block makes room for it.
+constexpr char kPoll[] =
+    "$poll:\n\tld.volatile.global.u32 %r1, [%rd1];\n\tsetp.eq.s32 %p, %r1, 0;\n\t@%p bra $poll;\n";
+
+TEST(NewerVersion, StopsAtPollsIfItIsToldTo) {
+  Program polling = older("runtime");
+  polling.units[0].ptx = kernel(kLaunch + kPoll + "\tret;\n");
+  EXPECT_TRUE(in_newer_version(polling, kHopper).waits.empty());
+  const NewerVersion version = in_newer_version(polling, kHopper, Polls::AreWaits);
+  ASSERT_TRUE(version.program.has_value()) << version.problem;
+  EXPECT_EQ(1u, version.waits.size());
+  // Each look is made by a grid of its own.
+  EXPECT_THAT(version.program->units[0].ptx, HasSubstr("resumed"));
+}
+
+// Nobody else needs the place of a block that runs alone, so a kernel that has no children polls as it does.
+TEST(NewerVersion, DoesNotStopAtPollsOfKernelsWithoutChildren) {
+  Program polling = older("runtime");
+  polling.units[0].ptx = kernel(std::string(kPoll) + "\tret;\n");
+  EXPECT_TRUE(in_newer_version(polling, kHopper, Polls::AreWaits).waits.empty());
+}
+
+TEST(NewerVersion, StopsAtPollsBesideWaits) {
+  Program both = older("runtime");
+  both.units[0].ptx = kernel(kLaunch + kWait + kPoll + "\tret;\n");
+  const NewerVersion version = in_newer_version(both, kHopper, Polls::AreWaits);
+  ASSERT_TRUE(version.program.has_value()) << version.problem;
+  EXPECT_EQ(2u, version.waits.size());
+  ptx::parse(version.program->units[0].ptx, "k");  // no function is there twice
 }
 
 // The function could stop in no other unit either.

@@ -309,7 +309,13 @@ class Finder {
       go_on_behind(i);
     }
     for (SuspensionPoint& point : out_.points)
-      point.is_certain = point.at == SuspendsAt::Wait && !reached[k_.flow.index_of(point.instruction)];
+      point.is_certain = point.at == SuspendsAt::Wait &&
+                         (!reached[k_.flow.index_of(point.instruction)] || is_at_poll(*point.instruction));
+  }
+
+  bool is_at_poll(const Statement& wait) const {
+    const auto call = parse_call(m_, wait, k_.data.names());
+    return call && call->callee == kWaitAtPoll;
   }
 
   // The first instruction in a statement of the body.

@@ -26,6 +26,10 @@ inline constexpr char kEndsTogether[] = "%__klap_ends_together";
 // Functions that give blocks that stop their memory (ptx-patterns/templates/suspension/frames.cu).
 inline constexpr char kTakeFrame[] = "__klap_take_frame", kGiveFrame[] = "__klap_give_frame";
 
+// The call that stands in front of a poll (polls.h) that a kernel is to stop at. Whether there is anything to
+// wait for does not matter to it: others need the place of a block that polls.
+inline constexpr char kWaitAtPoll[] = "__klap_wait_at_poll";
+
 // A shared variable of such kernels. Its words are accessed by its name alone, and only numbers that no
 // launch has to do with are written to it.
 inline constexpr char kSuspensionWords[] = "__klap_suspension";
@@ -53,7 +57,8 @@ struct SuspensionPoint {
   // That instruction, or the block around it that is in the scope of the kernel's body. The thread goes on in
   // front of it.
   const ptx::Statement* statement = nullptr;
-  // A wait in front of which each way has launched something since the thread last stopped, or at all.
+  // A wait in front of which each way has launched something since the thread last stopped, or at all; or one
+  // at a poll. A thread that comes to it stops.
   bool is_certain = false;
   // A wait whose result the program looks at, and that may so return an error. No thread asks for its last
   // error behind it, which would be another one.

@@ -6,9 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "analysis/facts/rejection.h"
 #include "ptx/tree.h"
 #include "support/demangle.h"
+#include "support/generated_name.h"
 #include "transform/runtime_calls/newer_runtime.h"
+#include "transform/suspension/poll_waits.h"
 #include "transform/suspension/split_unit.h"
 
 namespace klap::jit {
@@ -53,6 +56,13 @@ std::optional<std::string> in_newer_text(const Unit& unit) {
   return idle ? std::move(idle) : std::move(text);
 }
 
+void stop_at_polls(Unit& unit) {
+  auto text = transform::with_waits_at_polls(ptx::parse(unit.ptx, unit.name));
+  if (!text) return;
+  unit.ptx = std::move(*text);
+  unit.cubin.clear();
+}
+
 // True if another unit than that one may call the function.
 bool is_named_elsewhere(const Program& program, const Unit& unit, const std::string& function) {
   return std::ranges::any_of(program.units, [&](const Unit& other) {
@@ -62,7 +72,7 @@ bool is_named_elsewhere(const Program& program, const Unit& unit, const std::str
 }
 
 // Why a kernel in the unit cannot be split where it waits; empty if all can, or none waits.
-std::string split(const Program& program, Unit& unit, std::vector<std::string>& waits) {
+std::string split(const Program& program, Unit& unit, std::vector<KernelWait>& waits) {
   auto split = transform::split_at_waits(ptx::parse(unit.ptx, unit.name));
   if (!split) return "";
   if (!split->problem.empty()) return split->problem;
@@ -72,14 +82,15 @@ std::string split(const Program& program, Unit& unit, std::vector<std::string>& 
   unit.ptx = std::move(split->text);
   unit.cubin.clear();
   for (const transform::SplitWait& wait : split->waits)
-    waits.push_back(fmt::format("{} waits for its children ({}): its blocks stop there, {} bytes a thread",
-                                demangle(wait.kernel), wait.place, wait.bytes_per_thread));
+    waits.push_back(
+        {wait.kernel, fmt::format("{} waits for its children ({}): its blocks stop there, {} bytes a thread",
+                                  demangle(wait.kernel), wait.place, wait.bytes_per_thread)});
   return "";
 }
 
 }  // namespace
 
-NewerVersion in_newer_version(const Program& program, uint32_t sm) {
+NewerVersion in_newer_version(const Program& program, uint32_t sm, Polls polls) {
   NewerVersion out;
   const Kind kind = kind_of(program, sm);
   if (kind == Kind::Neither) return out;
@@ -90,6 +101,7 @@ NewerVersion in_newer_version(const Program& program, uint32_t sm) {
   for (Unit& unit : newer.units) {
     const bool may_wait = unit.ptx.find("cuda") != std::string::npos || waits_in_newer(unit);
     if (unit.is_device_runtime || !may_wait) continue;
+    if (polls == Polls::AreWaits) stop_at_polls(unit);
     if (const std::string why = split(program, unit, out.waits); !why.empty()) {
       out.problem = unit.name + ": " + why;
       return out;
@@ -120,15 +132,28 @@ std::vector<Request> requests_for_all_launches(const Request& request) {
 bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version) {
   for (SiteRemark& remark : remarks) {
     if (version.is_changed) remark.notes.emplace_back("dynamic parallelism version 1, run as version 2");
-    remark.notes.insert(remark.notes.end(), version.waits.begin(), version.waits.end());
+    for (const KernelWait& wait : version.waits)
+      if (wait.kernel == remark.parent || wait.kernel == name_made_from(remark.parent))
+        remark.notes.push_back(wait.text);
   }
   return std::ranges::all_of(remarks, &SiteRemark::rewritten);
+}
+
+bool any_left_because_it_polls(const std::vector<SiteRemark>& remarks) {
+  return std::ranges::any_of(remarks, [](const SiteRemark& remark) {
+    return !remark.rewritten && remark.reason == to_string(analysis::Reason::ParentWaits);
+  });
 }
 
 void note_why_older(std::vector<SiteRemark>& remarks, const NewerVersion& version,
                     const std::vector<SiteRemark>& newer) {
   std::string why = version.problem;
-  const auto left = std::ranges::find(newer, false, &SiteRemark::rewritten);
+  // A launch that is left only because of another one says little.
+  const auto says_why = [](const SiteRemark& remark) {
+    return !remark.rewritten && remark.reason != to_string(analysis::Reason::SeveralSites);
+  };
+  auto left = std::ranges::find_if(newer, says_why);
+  if (left == newer.end()) left = std::ranges::find(newer, false, &SiteRemark::rewritten);
   if (why.empty() && left != newer.end())
     why = fmt::format("{}:{}:{} would be left: {}: {}", left->unit, left->line, left->column, left->reason,
                       left->detail);

@@ -21,17 +21,26 @@
 
 namespace klap::jit {
 
+// A wait at which a kernel is split, for a reader.
+struct KernelWait {
+  std::string kernel, text;
+};
+
 // Programs of version 2 may wait, too, by klap::device_synchronize() (include/klap/annotate.cuh). They are
 // split in the same way, for every device.
 struct NewerVersion {
   std::optional<Program> program;  // nothing if it cannot be one of version 2
   bool is_changed = false;         // it is of version 1
-  std::vector<std::string> waits;  // that its kernels are split at, for a reader
-  std::string problem;             // why it cannot be; empty if it is not of version 1, or can run as it is
+  std::vector<KernelWait> waits;
+  std::string problem;  // why it cannot be; empty if it is not of version 1, or can run as it is
 };
 
+// What becomes of loops that poll for what children write (analysis/suspension/polls.h). A kernel that stops
+// there may do so where it would not have had to wait.
+enum class Polls : uint8_t { Stay, AreWaits };
+
 // The program in version 2, for a device of compute capability `sm`. Throws Error(Parse).
-NewerVersion in_newer_version(const Program& program, uint32_t sm);
+NewerVersion in_newer_version(const Program& program, uint32_t sm, Polls polls = Polls::Stay);
 
 // The requests by which all launches of such a program may be rewritten, the better one first. The second one
 // is free to choose what launches and at what granularity, whatever the settings say: the program cannot run
@@ -40,6 +49,9 @@ std::vector<Request> requests_for_all_launches(const Request& request);
 
 // True if no launch is left. Says of all launches that they are of version 1, and where their kernels wait.
 bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version);
+
+// True if a launch is left since its parent polls, or waits in another way that the program does not call so.
+bool any_left_because_it_polls(const std::vector<SiteRemark>& remarks);
 
 // Says of launches that stay in version 1 why they do: because of `version`, or of a launch that would be
 // left among `newer`, which are those in version 2.

@@ -41,10 +41,12 @@ std::string lines_of(const Module& unit, ptx::TokenRange tokens) {
 
 std::optional<std::string> in_newer_runtime(const Module& unit) {
   std::map<std::string_view, ReplacedFunction> replaced;
+  unsigned waits = 0;  // a unit may declare several
   for (const Function& function : unit.functions) {
     if (function.linkage != ptx::Linkage::Extern || function.is_definition) continue;
     if (is_wait(function))
-      replaced.try_emplace(function.name, ReplacedFunction{kWait, body_of_wait(function)});
+      replaced.try_emplace(function.name, ReplacedFunction{kWait + (waits++ == 0 ? "" : std::to_string(waits)),
+                                                           body_of_wait(function)});
     else if (has_namesake(function))
       replaced.try_emplace(function.name, ReplacedFunction{kNewer + function.name.substr(kOlder.size()), ""});
   }

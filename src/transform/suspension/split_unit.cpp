@@ -16,6 +16,7 @@
 #include "transform/suspension/split_kernel.h"
 #include "transform/suspension/unreached_code.h"
 #include "transform/text/inliner.h"
+#include "transform/text/parts.h"
 
 namespace klap::transform {
 
@@ -168,11 +169,8 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
     edits.replace(kernel.tokens, split.text);
   }
   if (!out.problem.empty()) return out;
-  uint32_t first = 0;
-  for (const ptx::Item& item : unit.items)
-    if (item.kind == ptx::ItemKind::AddressSize) first = item.tokens.last;
   remove_waiting_functions(unit, out.waiting_functions, edits);
-  edits.insert_before(first, split_declarations(unit));
+  edits.insert_before(behind_header(unit), split_declarations(unit));
   out.text = without_unreached(edits.apply(), resumed, unit.name);
   return out;
 }

@@ -32,6 +32,13 @@ void drop_debug_labels(const Module& m, const Statement& body, Edits& edits) {
   });
 }
 
+uint32_t behind_header(const ptx::Module& unit) {
+  uint32_t first = 0;
+  for (const ptx::Item& item : unit.items)
+    if (item.kind == ptx::ItemKind::AddressSize) first = item.tokens.last;
+  return first;
+}
+
 const analysis::Idiom& rewriting_idiom(const analysis::Site& site) {
   const analysis::Idiom* idiom = analysis::idioms().by_name(site.idiom->rewrite_with);
   if (idiom == nullptr)

@@ -31,6 +31,9 @@ std::string linkage_text(const ptx::Function& f);
 // Removes labels that only debug sections refer to: the sections mean the original's code, not the copy's.
 void drop_debug_labels(const ptx::Module& m, const ptx::Statement& body, ptx::Edits& edits);
 
+// The token in front of which declarations may stand: the first one behind the unit's `.address_size`.
+uint32_t behind_header(const ptx::Module& unit);
+
 // The idiom that a template's own launch is written in.
 const analysis::Idiom& rewriting_idiom(const analysis::Site& site);
 
