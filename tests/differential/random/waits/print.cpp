@@ -55,6 +55,12 @@ std::string formals(const std::string& name, uint32_t values, const char* wide, 
   return text + "\n)\n";
 }
 
+bool launches(const Kernel& kernel) {
+  bool found = false;
+  random::for_each(kernel.body, [&](const Statement& s) { found = found || s.kind == Kind::Launch; });
+  return found;
+}
+
 class BodyPrinter {
  public:
   BodyPrinter(Context& context, std::string name, const std::string& labels, const std::vector<Type>& types)
@@ -68,8 +74,9 @@ class BodyPrinter {
     begin_variables(kernel_.types.size(), 0);
     begin_memory();
     print(kernel_.body);
-    return "{\n" + variables() + scope_.declarations() + "\n" + code_.text() + "\n" + return_label() +
-           ":\n\tret;\n\n}\n";
+    code_.place(return_label());
+    if (context_.program.polls) count_ended();
+    return "{\n" + variables() + scope_.declarations() + "\n" + code_.text() + "\n\tret;\n\n}\n";
   }
 
   // Its first variable is its last parameter but for the number of the iteration around the call.
@@ -156,6 +163,8 @@ class BodyPrinter {
       case Kind::Fetch:
         return print_fetch(scope_, context_.program, context_.layout, context_.number, s);
       case Kind::Wait:
+        if (context_.program.polls) return poll(s, launches(kernel_));
+        return runtime_call(s);
       case Kind::LastError:
         return runtime_call(s);
       case Kind::Barrier:
@@ -281,6 +290,42 @@ class BodyPrinter {
     code_.emit("add.s32 \t{}, {}, 1;", counter, counter);
     code_.emit("bra.uni \t{};", head);
     code_.place(end);
+  }
+
+  // What the thread has written is there for its parent, which may poll.
+  void count_ended() {
+    code_.emit("membar.gl;");
+    code_.emit("red.global.add.u32 \t[{}+{}], {};", scope_.above, 4 * kEndedThreads, scope_.in_register("1"));
+  }
+
+  // Looks at the children of each thread of the block in turn.
+  void poll(const Statement& s, bool has_children) {
+    if (has_children) look_at_children();
+    if (s.number != kNoVariable) scope_.assign(s.number, "0");
+  }
+
+  void look_at_children() {
+    const std::string thread = code_.new_register('r'), head = code_.new_label(), again = code_.new_label(),
+                      p = code_.new_register('p');
+    code_.emit("mov.u32 \t{}, 0;", thread);
+    code_.place(head);
+    const std::string linear = scope_.multiply_add(scope_.block, std::to_string(kernel_.threads()), thread),
+                      words = scope_.word_address(scope_.own, linear, 0), ended = code_.new_register('r'),
+                      launched = code_.new_register('r');
+    code_.place(again);
+    if (context_.program.seed % 3 == 0) code_.emit("nanosleep.u32 \t{};", scope_.in_register("20"));
+    if (context_.program.seed % 2 == 0)
+      code_.emit("atom.global.add.u32 \t{}, [{}+{}], 0;", ended, words, 4 * kEndedThreads);
+    else
+      code_.emit("ld.volatile.global.u32 \t{}, [{}+{}];", ended, words, 4 * kEndedThreads);
+    code_.emit("ld.volatile.global.u32 \t{}, [{}+{}];", launched, words, 4 * kLaunchedThreads);
+    code_.emit("setp.ne.s32 \t{}, {}, {};", p, ended, launched);
+    code_.emit("@{} bra \t{};", p, again);
+    code_.emit("add.s32 \t{}, {}, 1;", thread, thread);
+    const std::string has_next = code_.new_register('p');
+    code_.emit("setp.lt.u32 \t{}, {}, {};", has_next, thread, kernel_.threads());
+    code_.emit("@{} bra \t{};", has_next, head);
+    code_.emit("membar.gl;");
   }
 
   // A function without arguments.

@@ -94,7 +94,7 @@ std::string PrintedScope::words_behind(const std::string& base, const std::strin
 
 std::string PrintedScope::word_address(const std::string& base, const std::string& of_thread,
                                        uint32_t words_before) {
-  return words_behind(base, multiply_add(of_thread, std::to_string(kWords), std::to_string(words_before)));
+  return words_behind(base, multiply_add(of_thread, std::to_string(kAllWords), std::to_string(words_before)));
 }
 
 std::string PrintedScope::in_register(const std::string& operand) {

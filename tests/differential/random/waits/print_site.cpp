@@ -12,6 +12,7 @@ class SitePrinter {
               const Site& site)
       : scope_(scope),
         code_(scope.code),
+        polls_(program.polls),
         layout_(layout),
         kernel_(kernel),
         site_(site),
@@ -34,6 +35,7 @@ class SitePrinter {
     code_.emit("@{} bra \t{};", p, end);
     code_.raw("\n");
     for (const std::string& store : stores) code_.emit("{}", fmt::format(fmt::runtime(store), buffer));
+    if (polls_) count_launched(blocks);
     launch_call(buffer, calls++);
     code_.place(end);
   }
@@ -89,6 +91,20 @@ class SitePrinter {
     return {scope_.multiply_add(behind, part, std::to_string(layout_.fixed[kernel_])), part};
   }
 
+  // The first thread of the block whose words the child may use.
+  std::string first_thread() {
+    if (!site_.of_block) return scope_.linear;
+    return scope_.multiply_add(scope_.block, std::to_string(scope_.kernel.threads()), "0");
+  }
+
+  // Before the launch, since the child may end at once.
+  void count_launched(const std::string& blocks) {
+    const uint32_t rest = child_.grid[1] * child_.grid[2] * child_.threads();
+    const std::string threads = scope_.multiply_add(scope_.in_register(blocks), std::to_string(rest), "0");
+    code_.emit("red.global.add.u32 \t[{}+{}], {};", scope_.word_address(scope_.own, first_thread(), 0),
+               4 * kLaunchedThreads, threads);
+  }
+
   // The stores of the arguments into the buffer "{}".
   std::vector<std::string> arguments() {
     const Room room = find_room();
@@ -97,12 +113,8 @@ class SitePrinter {
       depth = code_.new_register('r');
       code_.emit("add.s32 \t{}, {}, -1;", depth, scope_.parameter(kDepth));
     }
-    // The threads of the block whose words the child may use.
-    std::string first = scope_.linear;
-    if (site_.of_block)
-      first = scope_.multiply_add(scope_.block, std::to_string(scope_.kernel.threads()), "0");
     const std::string own = scope_.words_behind(scope_.parameter(kOwn), room.begin),
-                      above = scope_.word_address(scope_.parameter(kOwn), first, 0);
+                      above = scope_.word_address(scope_.parameter(kOwn), first_thread(), 0);
     const std::array<std::string, kParameters> actual = {
         scope_.parameter(kInput),
         own,
@@ -149,6 +161,7 @@ class SitePrinter {
 
   PrintedScope& scope_;
   random::Code& code_;
+  const bool polls_;
   const Layout& layout_;
   const uint32_t kernel_;
   const Site& site_;

@@ -70,12 +70,12 @@ class LayoutMaker {
     // Children come behind their parents.
     for (auto k = static_cast<uint32_t>(kernels); k-- > 0;) {
       kernel_ = k;
-      out_.fixed[k] = program_.kernels[k].threads() * program_.kernels[k].blocks() * kWords;
+      out_.fixed[k] = program_.kernels[k].threads() * program_.kernels[k].blocks() * kAllWords;
       visit(program_.kernels[k].body, 1, 0);
     }
     for (const Step& step : program_.steps) {
       count(step.kernel, step.depth, 1);
-      out_.words += kWords + out_.need(step.kernel, step.depth);
+      out_.words += kAllWords + out_.need(step.kernel, step.depth);
     }
     return std::move(out_);
   }

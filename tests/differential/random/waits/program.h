@@ -31,6 +31,9 @@ using random::Expression;
 using random::Op;
 
 inline constexpr uint32_t kWords = 8, kFirstSum = 2, kFirstResult = 4;  // of a thread
+// Behind these come two more, for programs that poll: how many threads of the children have ended that the
+// thread has launched, and how many there are.
+inline constexpr uint32_t kEndedThreads = 8, kLaunchedThreads = 9, kAllWords = 10;
 inline constexpr uint32_t kInputWords = 64;
 inline constexpr uint64_t kWideFactor = 0x9e3779b97f4a7c15ULL;
 
@@ -121,6 +124,7 @@ struct Step {
 
 struct Program {
   uint64_t seed = 0;
+  bool polls = false;           // kernels wait by looking at what their children count, and make no call
   std::vector<Kernel> kernels;  // each launches later ones, or itself
   std::vector<Step> steps;
 };

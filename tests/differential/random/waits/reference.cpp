@@ -46,6 +46,7 @@ class Block {
     scope_.variables.assign(all.size(), std::vector<uint64_t>(kernel_.types.size()));
     scope_.slots.assign(all.size(), 0);
     run(kernel_.body, all);
+    if (world_.program.polls) world_.memories.words[grid_.above + kEndedThreads] += kernel_.threads();
   }
 
  private:
@@ -227,6 +228,10 @@ class Block {
     child.above = words_of(site.of_block ? number_ * kernel_.threads() : linear(t));
     child.above_count = site.of_block ? kernel_.threads() : 1;
     for (const Expression& e : site.arguments) child.values.push_back(evaluate(e, t));
+    const Kernel& launched = world_.program.kernels[child.kernel];
+    if (world_.program.polls)
+      world_.memories.words[child.above + kLaunchedThreads] +=
+          child.blocks_x * launched.grid[1] * launched.grid[2] * launched.threads();
     world_.run(child);
   }
 
@@ -235,7 +240,7 @@ class Block {
     if (site.kernel == grid_.kernel && grid_.depth == 0) return 0;
     const Kernel& child = world_.program.kernels[site.kernel];
     const uint32_t thread = evaluate(s.values[0], t) % (child.threads() * child.blocks());
-    return world_.memories.words[room_of(site, t) + thread * kWords + s.limit];
+    return world_.memories.words[room_of(site, t) + thread * kAllWords + s.limit];
   }
   const Site* site_of(uint32_t id) const {
     const Site* found = nullptr;
@@ -252,10 +257,10 @@ class Block {
     scope_.variables[t][variable] = kept(scope_.types[variable], value);
   }
   uint32_t linear(uint32_t t) const { return number_ * kernel_.threads() + t; }
-  uint32_t words_of(uint32_t linear_thread) const { return grid_.own + linear_thread * kWords; }
+  uint32_t words_of(uint32_t linear_thread) const { return grid_.own + linear_thread * kAllWords; }
   uint32_t& own_word(uint32_t t, uint32_t word) { return world_.memories.words[words_of(linear(t)) + word]; }
   uint32_t& above_word(uint32_t thread, uint32_t word) const {
-    return world_.memories.words[grid_.above + thread % grid_.above_count * kWords + word];
+    return world_.memories.words[grid_.above + thread % grid_.above_count * kAllWords + word];
   }
 
   uint32_t place(Op op, uint32_t axis, uint32_t t) const {
@@ -358,7 +363,7 @@ std::vector<uint32_t> step_words(const Program& program, const Layout& layout) {
   uint64_t next = 0;
   for (const Step& step : program.steps) {
     begins.push_back(static_cast<uint32_t>(next));
-    next += kWords + layout.need(step.kernel, step.depth);
+    next += kAllWords + layout.need(step.kernel, step.depth);
   }
   return begins;
 }
@@ -384,7 +389,7 @@ Memories run_reference(const Program& program) {
     grid.depth = step.depth;
     grid.blocks_x = program.kernels[step.kernel].grid[0];
     grid.above = begins[i];
-    grid.own = begins[i] + kWords;
+    grid.own = begins[i] + kAllWords;
     grid.values = step.arguments;
     world.run(grid);
   }

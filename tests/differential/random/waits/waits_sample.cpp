@@ -53,7 +53,7 @@ Case to_case(const Program& program) {
     differential::Step step;
     step.launch = {kernel_name(from.kernel), kernel.grid, kernel.block, kernel.shared_bytes(), {}};
     step.launch.arguments = {Builder::address(kInputBuffer),
-                             Builder::address(kWordsBuffer, 4ULL * (begins[i] + kWords)),
+                             Builder::address(kWordsBuffer, 4ULL * (begins[i] + kAllWords)),
                              Builder::address(kWordsBuffer, 4ULL * begins[i]),
                              value(uint32_t{1}),
                              value(from.depth),
