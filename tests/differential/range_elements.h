@@ -42,23 +42,30 @@ namespace klap::differential {
 
 inline constexpr Dim3 kGrid = {1, 1, 1}, kBlock = {kThreads, 1, 1};
 
-inline std::vector<int> firsts() {
-  std::vector<int> first = {0};
-  for (int t = 0; t < kThreads; ++t) first.push_back(first.back() + elements_of(t));
-  return first;
+// Hundreds of cases ask for these, so they are made once.
+inline const std::vector<int>& firsts() {
+  static const std::vector<int> made = [] {
+    std::vector<int> first = {0};
+    for (int t = 0; t < kThreads; ++t) first.push_back(first.back() + elements_of(t));
+    return first;
+  }();
+  return made;
 }
 
 template <class Value = int>
-std::vector<Value> elements() {
-  std::vector<Value> x;
-  for (int e = 0; e < firsts().back(); ++e) x.push_back(static_cast<Value>(e * 37 % 101));
-  return x;
+const std::vector<Value>& elements() {
+  static const std::vector<Value> made = [] {
+    std::vector<Value> x;
+    for (int e = 0; e < firsts().back(); ++e) x.push_back(static_cast<Value>(e * 37 % 101));
+    return x;
+  }();
+  return made;
 }
 
 // What thread t's child finds: `more` adds an element, with its place in the range.
 template <class Value, class More>
 Value over_range(int t, Value begin, More more) {
-  const std::vector<int> x = elements();
+  const std::vector<int>& x = elements();
   Value value = begin;
   for (int e = firsts()[static_cast<size_t>(t)]; e < firsts()[static_cast<size_t>(t) + 1]; ++e)
     value = more(value, x[static_cast<size_t>(e)], e - firsts()[static_cast<size_t>(t)]);
@@ -70,7 +77,7 @@ inline int sum_of(int t) {
 
 // What a block of so many threads sums up, whose counters may wrap around. `lowest` is the number below all.
 inline int sum_around(unsigned begin, unsigned end, unsigned threads, unsigned lowest) {
-  const std::vector<int> x = elements();
+  const std::vector<int>& x = elements();
   int sum = 0;
   for (unsigned t = 0; t < threads; ++t) {
     for (unsigned e = begin + t; e - lowest < end - lowest; e += threads) sum += x[e % 1024];
