@@ -74,8 +74,8 @@ class Campaign {
     static constexpr std::array kThresholds = {"auto", "8", "40"};
     work.variables["KLAP_THRESHOLD"] = kThresholds.at(work.first_seed / plan_.batch % kThresholds.size());
     keep_rewritten(batch_->folder, work);
-    // Natively, blocks that poll keep their places, and their children need some.
-    if (!work.configuration.is_preloaded) work.variables["KLAP_EMULATOR_RESIDENT_BLOCKS"] = "32";
+    if (std::ranges::any_of(batch_->programs, [](const auto& program) { return program->needs_places(); }))
+      work.variables["KLAP_EMULATOR_RESIDENT_BLOCKS"] = "32";
     for (const auto& [name, value] : plan_.settings) work.variables[name] = value;
     if (!plan_.faulty_library.empty() && work.configuration.is_preloaded)
       work.variables["LD_PRELOAD"] = plan_.faulty_library.string();

@@ -24,6 +24,8 @@ class Sample {
   [[nodiscard]] virtual size_t size() const = 0;
   // True if smaller programs must be shown to be right natively before it counts that they fail.
   [[nodiscard]] virtual bool may_be_wrong_when_reduced() const { return false; }
+  // True if blocks of the original may keep their places until others have run, so that these need some.
+  [[nodiscard]] virtual bool needs_places() const { return false; }
   // A smaller one that still fails, after so many tries at most.
   [[nodiscard]] virtual std::unique_ptr<Sample> reduced(const Fails& fails, size_t most_tries) const = 0;
 };

@@ -25,6 +25,7 @@ class WaitsSample : public random::Sample {
   [[nodiscard]] Case to_case() const override { return waits::to_case(program_); }
   [[nodiscard]] size_t size() const override { return size_of(program_); }
   [[nodiscard]] bool may_be_wrong_when_reduced() const override { return true; }
+  [[nodiscard]] bool needs_places() const override { return program_.polls; }
   [[nodiscard]] std::unique_ptr<Sample> reduced(const Fails& fails, size_t most_tries) const override {
     const auto is_failing = [&](const Program& smaller) { return fails(WaitsSample(smaller)); };
     return std::make_unique<WaitsSample>(reduce(program_, is_failing, most_tries));
