@@ -15,10 +15,12 @@ build_packages=(
   cmake:cmake ninja-build:ninja g++:g++ python3:python3 pkg-config:pkg-config
   libspdlog-dev:spdlog/spdlog.h libfmt-dev:fmt/format.h libcli11-dev:CLI/CLI.hpp
   libtomlplusplus-dev:toml++/toml.h nlohmann-json3-dev:nlohmann/json.hpp
-  libzstd-dev:zstd.h liblz4-dev:lz4.h libxxhash-dev:xxhash.h libdlib-dev:dlib/random_forest.h
+  libzstd-dev:zstd.h liblz4-dev:lz4.h libxxhash-dev:xxhash.h libdlib-dev:dlib/random_forest.h libpng-dev:png.h
+  libkainjow-mustache-dev:kainjow/mustache.hpp
   libgtest-dev:gtest/gtest.h libgmock-dev:gmock/gmock.h libbenchmark-dev:benchmark/benchmark.h)
 # shellcheck disable=SC2034
-test_packages=(clang-format:clang-format clang-tidy:clang-tidy clang:clang++ openmpi-bin:mpirun libopenmpi-dev:mpicc)
+test_packages=(clang-format:clang-format clang-tidy:clang-tidy clang:clang++ openmpi-bin:mpirun libopenmpi-dev:mpicc
+  zsh:zsh fish:fish)
 
 fail() {
   echo "${0##*/}: $*" >&2
