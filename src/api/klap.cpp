@@ -20,7 +20,7 @@
 #include "jit/module.h"
 #include "runtime/load/module_cache.h"
 #include "runtime/queues/queue_shape.h"
-#include "runtime/stats.h"
+#include "runtime/remark_json.h"
 #include "settings/config.h"
 #include "support/error.h"
 #include "support/json.h"

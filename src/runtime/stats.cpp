@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "jit/compile/toolchain.h"
+#include "runtime/remark_json.h"
 #include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/file.h"
@@ -177,12 +178,13 @@ void Stats::guard_found(const std::string& parent, const GuardRecord& record) {
   if (guards.size() < kMost) guards.push_back(record);
 }
 
-void Stats::launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts) {
+void Stats::launch_timed(const TimedRecord& launch) {
   const std::lock_guard lock(mutex_);
-  GpuTime& time = gpu_times_[parent];
-  if (counts) ++time.launches;
-  time.parent_ms += parent_ms;
-  time.consumer_ms += consumer_ms;
+  GpuTime& time = gpu_times_[launch.parent];
+  if (!launch.is_slice) ++time.launches;
+  time.parent_ms += launch.parent_ms;
+  time.consumer_ms += launch.children_ms;
+  timeline_.add(launch);
 }
 
 void Stats::launch_counted(const std::string& parent, const std::map<std::string, double>& values) {
@@ -282,6 +284,16 @@ void Stats::frames_found(const FrameCounts& counts) {
   frames_ = counts;
 }
 
+void Stats::queues_hold(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  most_queue_bytes_ = std::max(most_queue_bytes_, bytes);
+}
+
+void Stats::device_seen(const std::string& model) {
+  const std::lock_guard lock(mutex_);
+  devices_.insert(model);
+}
+
 Json Stats::frames_json() const {
   if (!frames_.is_counted) return {};
   return Json::Object{{"bytes_taken", frames_.bytes_taken},
@@ -334,9 +346,12 @@ Json Stats::report() const {
                                                 {"sliced", sliced_json()}}},
                       {"forms", forms_json()},
                       {"frames", frames_json()},
+                      {"queues", Json::Object{{"most_bytes", most_queue_bytes_}}},
+                      {"devices", Json::Array(devices_.begin(), devices_.end())},
                       {"parents", parents_json()},
                       {"counters", counters_json()},
                       {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
+                      {"timeline", timeline_.json()},
                       {"child_sizes", sizes_.empty() ? Json() : sizes_json()},
                       {"toolchain_calls", toolchain_json()},
                       {"children_aggregated", counted(children_)},
@@ -356,31 +371,6 @@ void Stats::write(const std::string& file) const noexcept {
       write_file(with_process(file), text);
     }
   });
-}
-
-Json remark_json(const jit::SiteRemark& remark) {
-  Json::Object site = {{"unit", remark.unit},
-                       {"line", remark.line},
-                       {"column", remark.column},
-                       {"parent", remark.parent},
-                       {"parent_demangled", demangle(remark.parent)},
-                       {"child", remark.child},
-                       {"child_demangled", demangle(remark.child)},
-                       {"notes", remark.notes},
-                       {"detail", remark.detail},
-                       {"verdict", remark.rewritten ? "rewritten" : "left"}};
-  if (remark.rewritten) {
-    site["granularity"] = remark.granularity;
-    site["launcher"] = remark.launcher;
-    if (remark.group_blocks != 0) site["group_blocks"] = remark.group_blocks;
-  } else {
-    site["reason"] = remark.reason;
-  }
-  return site;
-}
-
-nlohmann::json to_json(const jit::SiteRemark& remark) {
-  return nlohmann::json::parse(remark_json(remark).text());
 }
 
 }  // namespace klap::runtime

@@ -10,10 +10,12 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "jit/module.h"
+#include "runtime/timeline.h"
 #include "support/json.h"
 
 namespace klap::runtime {
@@ -83,15 +85,18 @@ class Stats {
   // `counted` each ("blocks of 64 threads"); only with KLAP_SIZES.
   void sizes_found(const std::string& parent, const std::string& child, const std::string& counted,
                    const std::vector<uint64_t>& sizes);
-  // Counts one redirected launch of `parent` that has finished, or one more slice of it; only with
-  // KLAP_TIMING.
-  void launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts = true);
+  // Counts one redirected launch that has finished, or one more slice of it; only with KLAP_TIMING.
+  void launch_timed(const TimedRecord& launch);
   // Adds one launch of `parent` whose metrics were counted, and its values; only with KLAP_COUNTERS.
   void launch_counted(const std::string& parent, const std::map<std::string, double>& values);
   // Notes why metrics are missing there.
   void counting_failed(const std::string& problem);
   // Notes how much memory the blocks of all contexts have taken.
   void frames_found(const FrameCounts& counts);
+  // Notes that the queues of a CUDA context have so many bytes.
+  void queues_hold(uint64_t bytes);
+  // Notes that there is a CUDA context on a device of this kind.
+  void device_seen(const std::string& model);
   // The device adds up the children it ran here (host memory that the device can write), read at exit.
   const std::atomic<uint64_t>* children_total() const { return &children_; }
   std::atomic<uint64_t>* children_total() { return &children_; }
@@ -138,6 +143,7 @@ class Stats {
     double consumer_ms = 0;
   };
   std::map<std::string, GpuTime> gpu_times_;
+  Timeline timeline_;
   struct Children {
     std::string parent, child, counted;
     auto operator<=>(const Children&) const = default;
@@ -154,6 +160,8 @@ class Stats {
   std::map<std::string, Counted> counted_;
   std::vector<std::string> counting_problems_;
   FrameCounts frames_;
+  uint64_t most_queue_bytes_ = 0;  // of one CUDA context
+  std::set<std::string> devices_;
   LaunchCounts redirected_, fused_;
   std::map<std::string, FormCounts> forms_;
   struct Sliced {
@@ -165,9 +173,5 @@ class Stats {
   std::map<std::string, std::string> engines_;
   std::map<std::string, std::vector<GuardRecord>> guards_;
 };
-
-// One site remark as JSON, for KLAP_STATS as for klap-ptx explain --json.
-Json remark_json(const jit::SiteRemark& remark);
-nlohmann::json to_json(const jit::SiteRemark& remark);
 
 }  // namespace klap::runtime

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runtime/remark_json.h"
 #include "support/file.h"
 
 namespace klap::runtime {
@@ -27,6 +28,8 @@ jit::SiteRemark rewritten_site() {
   remark.rewritten = true;
   remark.granularity = "grid";
   remark.launcher = "host";
+  remark.source = {"/src/a.cu", 12, 3};
+  remark.facts = {{"block", "32x1x1"}, {"stream", "NULL"}};
   remark.notes = {"launches of one block may overlap"};
   return remark;
 }
@@ -163,14 +166,44 @@ TEST(Stats, SlicesAreCountedBesideLaunches) {
   EXPECT_TRUE(stats.to_json()["launches"]["sliced"].empty());
   stats.launch_sliced("p", 3);
   stats.launch_sliced("p", 40);
-  stats.launch_timed("p", 1, 2);
-  stats.launch_timed("p", 4, 8, false);
+  stats.launch_timed({"p", 1, 0, 1, 2});
+  stats.launch_timed({"p", 1, 3, 4, 8, true});
   const json found = stats.to_json();
   EXPECT_EQ(found["launches"]["sliced"]["p"]["launches"], 2);
   EXPECT_EQ(found["launches"]["sliced"]["p"]["slices"], 43);
   EXPECT_EQ(found["gpu_ms"]["launches"]["p"], 1);
   EXPECT_EQ(found["gpu_ms"]["parents"]["p"], 5);
   EXPECT_EQ(found["gpu_ms"]["consumers"]["p"], 10);
+}
+
+TEST(Stats, TheTimelineHasTheFirstLaunchesAndTheSlowest) {
+  Stats stats;
+  EXPECT_EQ(stats.to_json()["timeline"], nullptr);
+  constexpr int kLaunches = 1000;
+  for (int i = 0; i < kLaunches; ++i)
+    stats.launch_timed({"p", 7, i * 10.0, 1, i == 500 ? 90.0 : i % 50 / 10.0});
+  const json found = stats.to_json()["timeline"];
+  ASSERT_EQ(found["first"].size(), Timeline::kFirst);
+  ASSERT_EQ(found["slowest"].size(), Timeline::kSlowest);
+  EXPECT_EQ(found["first"][3],
+            json::parse(R"({"parent": "p", "context": 7, "begin_ms": 30.0, "parent_ms": 1.0,
+                                               "children_ms": 0.3, "is_slice": false})"));
+  EXPECT_EQ(found["slowest"][0]["begin_ms"], 5000.0);
+  for (size_t i = 1; i < Timeline::kSlowest; ++i)
+    EXPECT_GE(found["slowest"][i - 1]["children_ms"], found["slowest"][i]["children_ms"]);
+  EXPECT_EQ(found["slowest"][20]["children_ms"], 4.9) << "there are twenty of these";
+}
+
+TEST(Stats, DevicesAndTheMostMemoryOfQueuesAreThere) {
+  Stats stats;
+  EXPECT_EQ(stats.to_json()["queues"]["most_bytes"], 0);
+  EXPECT_EQ(stats.to_json()["devices"], json::array());
+  stats.queues_hold(300);
+  stats.queues_hold(200);
+  stats.device_seen("a GPU");
+  stats.device_seen("a GPU");
+  EXPECT_EQ(stats.to_json()["queues"]["most_bytes"], 300);
+  EXPECT_EQ(stats.to_json()["devices"], json::array({"a GPU"}));
 }
 
 // A ratio may have no value in a launch; others count.
@@ -209,6 +242,8 @@ TEST(Stats, RemarkOfARewrittenSite) {
   EXPECT_EQ(to_json(rewritten_site()), json({{"unit", "unit 0"},
                                              {"line", 97},
                                              {"column", 2},
+                                             {"source", {{"file", "/src/a.cu"}, {"line", 12}, {"column", 3}}},
+                                             {"facts", {{"block", "32x1x1"}, {"stream", "NULL"}}},
                                              {"parent", "_Z6parentPii"},
                                              {"parent_demangled", "parent(int*, int)"},
                                              {"child", "_Z5childPii"},
@@ -224,6 +259,8 @@ TEST(Stats, RemarkOfASiteThatWasLeft) {
   EXPECT_EQ(to_json(left_site()), json({{"unit", "unit 1"},
                                         {"line", 12},
                                         {"column", 3},
+                                        {"source", nullptr},
+                                        {"facts", json::object()},
                                         {"parent", "_Z6parentPii"},
                                         {"parent_demangled", "parent(int*, int)"},
                                         {"child", ""},

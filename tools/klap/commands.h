@@ -13,6 +13,8 @@ struct RunOptions {
   std::string report;                 // file that keeps the statistics; empty: none
   std::string library;                // the preload library; empty: the one beside this program
   bool compare = false;               // runs natively first
+  bool native = false;                // runs each kernel as it is, and times it
+  bool profile = false;               // times launches and counts sizes of children
   bool stats = false;                 // prints all that is known
   bool quiet = false;                 // prints nothing
 };
@@ -30,6 +32,8 @@ int run_sample();
 
 struct ReportOptions {
   std::vector<std::string> files;
+  std::string baseline;  // statistics of another run; empty: none
+  std::string html;      // file for the page, "-": standard output; empty: no page
 };
 void report(const ReportOptions& options);
 

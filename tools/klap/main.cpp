@@ -33,7 +33,12 @@ void add_run(CLI::App& app, const std::shared_ptr<const Words>& program) {
   command.add_option("--config", options->config, "Config file (TOML) with settings for single kernels")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
-  command.add_flag("--compare", options->compare, "Run it natively first, and compare time and exit code");
+  CLI::Option* const compare = command.add_flag("--compare", options->compare,
+                                                "Run it natively first, and compare time and exit code");
+  command
+      .add_flag("--native", options->native, "Only measure its kernels as they are, as a baseline of report")
+      ->excludes(compare);
+  command.add_flag("--profile", options->profile, "Measure what a report shows: times and sizes of children");
   command.add_flag("--stats", options->stats, "At the end, print all that is known of each kernel");
   command
       .add_option("--report", options->report,
@@ -70,10 +75,15 @@ void add_doctor(CLI::App& app) {
 void add_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App& command =
-      *app.add_subcommand("report", "Print statistics as text; those of several files are added up");
+      *app.add_subcommand("report", "Show statistics as text or HTML; those of several files are added up");
   command.add_option("FILE", options->files, "Statistics that klap run --report or KLAP_STATS has written")
       ->required();
-  set_examples(command, {"report stats.json", "report stats-*.json"});
+  command
+      .add_option("--baseline", options->baseline, "Statistics of klap run --native, to show what was gained")
+      ->type_name("FILE");
+  command.add_option("--html", options->html, "Write a page of HTML, which needs no other file; - prints it")
+      ->type_name("FILE");
+  set_examples(command, {"report stats-*.json", "report stats.json --baseline native.json --html page.html"});
   command.final_callback([options] { report(*options); });
 }
 

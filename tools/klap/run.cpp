@@ -57,7 +57,7 @@ class Run {
     }
     const std::string library = find_preload_library(options_.library);
     if (const std::string problem = library_problem(library); !problem.empty())
-      throw Error(ErrorCode::Io, problem).at(library);
+      throw Error(ErrorCode::Io, problem).at(library).fix("use the libklap_jit.so that belongs to this klap");
     if (!options_.report.empty()) require_folder_of(options_.report);
     set_settings();
     if (const auto problem = find_problem_of_settings()) {
@@ -75,14 +75,15 @@ class Run {
     const Ended ended = run_in_foreground(options_.command);
     const std::vector<ProcessReport> reports = collect_reports(folder.path());
     const int exit_code = tell(ended, reports);
-    keep(reports);
+    keep(reports, ended);
     return exit_code;
   }
 
  private:
   // A file that the user asks klap for is a failure if it cannot be written, but the library only warns.
-  void keep(const std::vector<ProcessReport>& reports) const {
+  void keep(std::vector<ProcessReport> reports, const Ended& ended) const {
     if (report_.empty()) return;
+    for (ProcessReport& report : reports) report.statistics["run"] = about_run(ended);
     try {
       keep_reports(reports, report_);
     } catch (const Error& error) {
@@ -91,9 +92,21 @@ class Run {
     }
   }
 
+  // The run as a whole, for klap report.
+  [[nodiscard]] nlohmann::json about_run(const Ended& ended) const {
+    nlohmann::json native;
+    if (native_) native = {{"seconds", native_->seconds}, {"exit_code", native_->exit_code}};
+    return {{"command", options_.command},
+            {"seconds", ended.seconds},
+            {"exit_code", ended.exit_code},
+            {"is_native", options_.native},
+            {"native", std::move(native)}};
+  }
+
   // Otherwise this process can become the program.
   [[nodiscard]] bool is_watched() const {
-    return !options_.quiet || options_.stats || options_.compare || !options_.report.empty();
+    return !options_.quiet || options_.stats || options_.compare || options_.native || options_.profile ||
+           !options_.report.empty();
   }
 
   void run_natively() {
@@ -107,6 +120,9 @@ class Run {
 
   void set_settings() {
     if (!options_.config.empty()) setenv("KLAP_CONFIG", options_.config.c_str(), 1);
+    if (options_.native || options_.profile) apply_setting("timing=1");
+    if (options_.native) apply_setting("guard=original");
+    if (options_.profile) apply_setting("sizes=1");
     for (const std::string& setting : options_.settings) apply_setting(setting);
     report_ = options_.report.empty() ? variable("KLAP_STATS") : options_.report;
   }
@@ -114,15 +130,22 @@ class Run {
   // Returns why the program should not run with these settings. What is wrong with a single one is a warning
   // of the library.
   [[nodiscard]] std::optional<Error> find_problem_of_settings() const {
-    return settings::find_contradiction(settings::load_config([this](const char* name) -> const char* {
+    settings::Config config = settings::load_config([this](const char* name) -> const char* {
       return is_watched() && std::string_view(name) == "KLAP_STATS" ? "-" : std::getenv(name);
-    }));
+    });
+    for (const std::string& setting : options_.settings)
+      if (const auto given = config.environment.find(name_in_environment(setting));
+          given != config.environment.end())
+        given->second.place = "--set";
+    return settings::find_contradiction(config);
   }
 
   [[nodiscard]] int tell(const Ended& ended, const std::vector<ProcessReport>& reports) const {
     Statistics all;
     for (const ProcessReport& report : reports) all.add(report.statistics);
-    if (!options_.quiet || options_.stats) tell_summary(ended, all);
+    // A file that was asked for and is not there needs a word, too.
+    if (!options_.quiet || options_.stats || (all.processes == 0 && !options_.report.empty()))
+      tell_summary(ended, all);
     return native_ ? tell_comparison(ended, all) : ended.exit_code;
   }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Pending {
 struct PendingLaunches {
   std::mutex mutex;
   std::vector<Pending> launches;
+  // Times of a context count from its first timed launch, whose event stays for that until the context ends.
+  std::map<uint64_t, CUevent> origins;
 };
 
 PendingLaunches& pending() {
@@ -39,12 +42,19 @@ void destroy(CUevent event) {
   if (event) driver()->event_destroy(event);
 }
 
-void count(const Pending& launch) {
-  float parent_ms = 0, consumer_ms = 0;
-  if (driver()->event_elapsed_time(&parent_ms, launch.before, launch.between) == CUDA_SUCCESS &&
-      driver()->event_elapsed_time(&consumer_ms, launch.between, launch.after) == CUDA_SUCCESS) {
-    Stats::instance().launch_timed(launch.parent, parent_ms, consumer_ms, launch.counts);
+void count(Pending& launch, std::map<uint64_t, CUevent>& origins) {
+  float parent_ms = 0, consumer_ms = 0, begin_ms = 0;
+  if (driver()->event_elapsed_time(&parent_ms, launch.before, launch.between) != CUDA_SUCCESS ||
+      driver()->event_elapsed_time(&consumer_ms, launch.between, launch.after) != CUDA_SUCCESS)
+    return;
+  const auto [origin, is_first] = origins.try_emplace(launch.context_id, launch.before);
+  if (is_first) {
+    launch.before = nullptr;
+  } else if (driver()->event_elapsed_time(&begin_ms, origin->second, launch.before) != CUDA_SUCCESS) {
+    return;
   }
+  Stats::instance().launch_timed(
+      {launch.parent, launch.context_id, begin_ms, parent_ms, consumer_ms, !launch.counts});
 }
 
 // The current CUDA context, 0 where there is none.
@@ -60,13 +70,13 @@ void collect_timed_launches() noexcept try {
   const std::lock_guard lock(all.mutex);
   if (all.launches.empty()) return;
   const uint64_t context_id = current_context();
-  std::erase_if(all.launches, [context_id](const Pending& launch) {
+  std::erase_if(all.launches, [&all, context_id](Pending& launch) {
     // The driver cannot be asked about events of a context that may be gone; context ids are never given out
     // again.
     if (launch.context_id != context_id) return false;
     const CUresult state = driver()->event_query(launch.after);
     if (state == CUDA_ERROR_NOT_READY) return false;
-    if (state == CUDA_SUCCESS) count(launch);
+    if (state == CUDA_SUCCESS) count(launch, all.origins);
     for (const CUevent event : {launch.before, launch.between, launch.after}) destroy(event);
     return true;
   });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/driver.h"
+#include "runtime/stats.h"
 
 namespace klap::runtime {
 
@@ -83,10 +84,15 @@ Block BlockPool::take(size_t bytes, MaybeReason& why, BlockOf of) {
   return block;
 }
 
+void BlockPool::grow(uint64_t bytes) {
+  allocated_ += bytes;
+  Stats::instance().queues_hold(allocated_);
+}
+
 Block BlockPool::new_block(size_t bytes) {
   CUdeviceptr address = 0;
   if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) return {};
-  allocated_ += bytes;
+  grow(bytes);
   return {address, bytes};
 }
 
@@ -121,7 +127,7 @@ Block BlockPool::take_lazy(const LazyShape& shape, CUstream stream, MaybeReason&
     return {};
   }
   block.bytes = shape.most_used;
-  allocated_ += block.bytes;
+  grow(block.bytes);
   return block;
 }
 
@@ -149,7 +155,7 @@ MaybeReason BlockPool::reserve(uint64_t bytes) {
   if (bytes == 0) return nullptr;
   reclaim();
   if (const MaybeReason reason = too_much(bytes)) return reason;
-  allocated_ += bytes;
+  grow(bytes);
   return nullptr;
 }
 

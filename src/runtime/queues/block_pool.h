@@ -99,6 +99,7 @@ class BlockPool {
     CUevent done;
   };
   Block new_block(size_t bytes);
+  void grow(uint64_t bytes);
   Block new_lazy(const LazyShape& shape, CUstream stream);
   void reclaim();
   void reclaim(const Block& block);

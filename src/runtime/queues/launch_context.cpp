@@ -11,6 +11,7 @@
 #include "runtime/context_ends.h"
 #include "runtime/driver.h"
 #include "runtime/process.h"
+#include "runtime/stats.h"
 #include "support/boundary.h"
 #include "support/log.h"
 
@@ -88,6 +89,7 @@ CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().to
   if (driver()->ctx_get_device(&device) != CUDA_SUCCESS) return;
   multiprocessors = multiprocessors_of(device);
   if (config().guard == settings::GuardMode::On) model = model_of(device, multiprocessors);
+  if (!model.empty()) Stats::instance().device_seen(model);
 }
 
 uint64_t CudaContext::give_back() {

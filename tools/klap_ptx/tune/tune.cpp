@@ -27,7 +27,7 @@
 #include "klap_ptx/tune/config_text.h"
 #include "klap_ptx/tune/pictures.h"
 #include "klap_ptx/tune/report.h"
-#include "runtime/stats.h"
+#include "runtime/remark_json.h"
 #include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -118,9 +118,7 @@ class Tuner {
     const Measured defaults = runs_.measure({}, options_.runs, "the default");
     default_seconds_ = elapsed() - begin;
     if (defaults.times.empty()) wrong_with_library(defaults.problem);
-    if (defaults.times.front().empty())
-      throw Error(ErrorCode::Unsupported, "the library replaces none of the program's launches")
-          .fix("klap-ptx explain says why");
+    if (defaults.times.front().empty()) runs_.throw_unreplaced();
     report_.default_runs = defaults.times;
     for (const ParentTimes& run : defaults.times)
       for (const auto& [parent, ms] : run)

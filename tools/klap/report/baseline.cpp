@@ -1,0 +1,60 @@
+#include "klap/report/baseline.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace klap::tool {
+
+Baseline::Baseline(const Statistics& now, std::optional<Statistics> before)
+    : now_(now), before_(std::move(before)) {}
+
+std::string Baseline::name() const {
+  const bool is_native = !before_ || (before_->run && before_->run->is_native) ||
+                         before_->left_launches().contains("original is asked for");
+  return is_native ? "natively" : "in the baseline";
+}
+
+std::optional<Gain> Baseline::program() const {
+  if (!now_.run) return std::nullopt;
+  std::optional<double> before = now_.run->native_seconds;
+  if (before_) before = before_->run ? std::optional(before_->run->seconds) : std::nullopt;
+  if (!before) return std::nullopt;
+  return Gain{1000 * *before, 1000 * now_.run->seconds};
+}
+
+std::optional<Gain> Baseline::gpu() const {
+  Gain sum;
+  for (const auto& [mangled, kernel] : now_.kernels) {
+    const std::optional<Gain> one = launch(mangled);
+    if (!one) continue;
+    sum.before_ms += one->before_ms * static_cast<double>(kernel.timed);
+    sum.now_ms += kernel.timed_ms();
+  }
+  return sum.before_ms > 0 && sum.now_ms > 0 ? std::optional(sum) : std::nullopt;
+}
+
+std::optional<Gain> Baseline::launch(const std::string& mangled) const {
+  if (!before_) return std::nullopt;
+  const auto before = before_->kernels.find(mangled), now = now_.kernels.find(mangled);
+  if (before == before_->kernels.end() || now == now_.kernels.end() || before->second.timed == 0 ||
+      now->second.timed == 0)
+    return std::nullopt;
+  return Gain{before->second.timed_ms() / static_cast<double>(before->second.timed),
+              now->second.timed_ms() / static_cast<double>(now->second.timed)};
+}
+
+std::optional<Gain> guard_gain(const KernelRecord& kernel) {
+  Gain mean;
+  double launches = 0;
+  for (const GuardFinding& found : kernel.guard) {
+    if (found.variant_ms <= 0 || found.original_ms <= 0) continue;
+    const auto weight = static_cast<double>(std::max<uint64_t>(found.launches, 1));
+    mean.before_ms += weight * found.original_ms;
+    mean.now_ms += weight * found.variant_ms;
+    launches += weight;
+  }
+  if (launches == 0) return std::nullopt;
+  return Gain{mean.before_ms / launches, mean.now_ms / launches};
+}
+
+}  // namespace klap::tool
