@@ -154,8 +154,9 @@ KLAP_API klap_status klap_module_variant_queue(const klap_module* module, size_t
                                                klap_variant* variant);
 
 /* The outcome for each launch site, as JSON (UTF-8): {"sites": [...], "problems": [...]}. Each site has unit,
- * line, column, parent, child, verdict ("rewritten" or "left"), reason, detail and notes, as printed by
- * `klap-ptx explain --json`; problems are those of the environment's settings. Belongs to the module. */
+ * line, column, source, parent, child, verdict ("rewritten" or "left"), reason, detail, facts and notes, as
+ * printed by `klap-ptx explain --json`; problems are those of the environment's settings. Belongs to the
+ * module. */
 KLAP_API const char* klap_module_explain(const klap_module* module);
 
 /* Bytes of device memory for a queue of `records` records of this variant, aligned as cuMemAlloc aligns. At

@@ -152,7 +152,7 @@ RewrittenModule run_passes(const Program& program, const Request& request) {
 std::vector<SiteRemark>& remarks_of(RewrittenModule& module) { return module.remarks; }
 std::vector<SiteRemark>& remarks_of(std::vector<SiteRemark>& remarks) { return remarks; }
 
-// What `run` makes of the program: in version 2 if all of its launches can be rewritten so, else as it is.
+// Runs `run` for the program in version 2 if all of its launches can be rewritten so, else for it as it is.
 // Kernels stop where they poll only if launches would be left for that.
 template <class Run>
 auto in_some_version(const Program& program, const Request& request, const Run& run) {

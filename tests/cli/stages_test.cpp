@@ -80,7 +80,8 @@ TEST_F(Stages, SitesAndVerdictsAreOnePerSite) {
 TEST_F(Stages, LegalityGivesTheReason) {
   const json stages = results("legality", {"--granularity", "grid", "--kernel", "_Z14*"});
   ASSERT_EQ(stages.size(), 1);
-  EXPECT_THAT(stages[0]["text"].get<std::string>(), HasSubstr("left: parent-waits"));
+  EXPECT_THAT(stages[0]["text"].get<std::string>(),
+              AllOf(HasSubstr(" [-Rklap=parent-waits]\n"), HasSubstr("note: reason=parent-waits ")));
 }
 
 TEST_F(Stages, KernelIsMatchedByEitherNameAndForVariantsToo) {
@@ -215,7 +216,7 @@ TEST_F(Stages, DebugUnitsAreTreatedWhenAskedFor) {
   for (const char* const command : {"explain", "inspect"}) {
     std::vector<std::string> arguments{command, file};
     if (std::string(command) == "inspect") arguments.emplace_back("--dump-after=legality");
-    EXPECT_THAT(klap_ptx(arguments).out, HasSubstr("left: debug-build"));
+    EXPECT_THAT(klap_ptx(arguments).out, HasSubstr(" [-Rklap=debug-build]\n"));
     arguments.emplace_back("--debug-units");
     EXPECT_THAT(klap_ptx(arguments).out, HasSubstr("rewritten: granularity grid"));
   }

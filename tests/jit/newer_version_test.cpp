@@ -121,6 +121,17 @@ TEST(NewerVersion, SaysWhereKernelsWait) {
                                  &KernelWait::text, HasSubstr("k waits for its children (line "))));
 }
 
+TEST(NewerVersion, SaysWhereKernelsWaitInTheSource) {
+  Program waiting = older("runtime");
+  waiting.units[0].ptx =
+      kernel(kLaunch + "\t.loc 1 12 3\n" + kWait + "\tst.global.u32 [%rd1], 1;\n\tret;\n") +
+      "\t.file 1 \"/home/someone/kernels.cu\"\n";
+  const NewerVersion version = in_newer_version(waiting, kHopper);
+  ASSERT_TRUE(version.program.has_value()) << version.problem;
+  EXPECT_THAT(version.waits, testing::ElementsAre(
+                                 testing::Field(&KernelWait::text, HasSubstr("children (kernels.cu:12:3)"))));
+}
+
 // The loop ends when the child has written, which it may not do before the block makes room for it.
 constexpr char kPoll[] =
     "$poll:\n\tld.volatile.global.u32 %r1, [%rd1];\n\tsetp.eq.s32 %p, %r1, 0;\n\t@%p bra $poll;\n";

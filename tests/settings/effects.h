@@ -38,7 +38,22 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   std::string flattening(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-error-query.golden");
     const std::string file = write("guarded.ptx", golden.substr(golden.find(".version")));
-    return klap_ptx({"explain", file}, {setting}).out;
+    return explanation({file}, {setting});
+  }
+  // What explain knows of each site, and the number of those that are rewritten.
+  std::string explanation(std::vector<std::string> arguments, const std::vector<std::string>& environment) {
+    arguments.insert(arguments.begin(), {"explain", "--json"});
+    const nlohmann::json sites = klap_ptx(arguments, environment).json()["sites"];
+    std::string text;
+    int rewritten = 0;
+    for (const nlohmann::json& site : sites) {
+      const std::string verdict = site["verdict"];
+      rewritten += verdict == "rewritten" ? 1 : 0;
+      text += "from " + site["parent_demangled"].get<std::string>() + " " + verdict + ": " +
+              site["detail"].get<std::string>() + "\n";
+      for (const std::string note : site["notes"]) text += note + "\n";
+    }
+    return text + std::to_string(rewritten) + " rewritten\n";
   }
 };
 

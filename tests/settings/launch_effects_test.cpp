@@ -63,7 +63,7 @@ class LaunchEffects : public Effects {
   std::string order_of_input(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-order-tolerated-index.golden");
     const std::string file = write("marking.ptx", golden.substr(golden.find(".version")));
-    return klap_ptx({"explain", file, "--granularity", "grid"}, {setting}).out;
+    return explanation({file, "--granularity", "grid"}, {setting});
   }
   void ordering() {
     EXPECT_EQ(in_force("ordering", {}), "auto");
@@ -159,7 +159,9 @@ class LaunchEffects : public Effects {
   // The same of children of few threads and of none.
   void expect_threshold(const std::string& setting, const std::string& text) {
     const std::string expected =
-        "flattened: threads with i < p[8], 256 to a consumer block, or in blocks where they are large" + text;
+        "flattened: threads with i < argument 2 of child (int), 256 to a consumer block, or in blocks where "
+        "they are large" +
+        text;
     EXPECT_THAT(flattening(setting), AllOf(HasSubstr("1 rewritten"), HasSubstr(expected))) << setting;
   }
   void threshold() {
@@ -186,7 +188,7 @@ class LaunchEffects : public Effects {
   void expect_aggregated_memory(const std::string& setting, const std::string& expected) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-device-malloc.golden");
     const std::string file = write("taking.ptx", golden.substr(golden.find(".version")));
-    const std::string text = klap_ptx({"explain", file}, {setting}).out;
+    const std::string text = explanation({file}, {setting});
     EXPECT_THAT(text, HasSubstr("1 rewritten")) << setting;
     const std::string how = "device memory is aggregated ";
     const size_t at = text.find(how);

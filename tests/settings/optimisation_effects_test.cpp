@@ -72,7 +72,7 @@ class OptimisationEffects : public Effects {
   // What explain says of a child that sums along a row.
   void expect_unrolled(const std::string& setting, const std::string& times) {
     const std::string file = KLAP_CASE_PTX_DIR "/straight_loops.ptx";
-    const std::string said = klap_ptx({"explain", file}, {setting}).out;
+    const std::string said = explanation({file}, {setting});
     const std::string text = "a loop unrolled ";
     EXPECT_EQ(!times.empty(), said.find(text) != std::string::npos) << said;
     EXPECT_THAT(said, HasSubstr(times.empty() ? "rewritten" : text + times + " times"));
@@ -132,10 +132,10 @@ class OptimisationEffects : public Effects {
   void expect_rounds(const std::string& setting, const std::string& text) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-grid-stride.golden");
     const std::string file = write("striding.ptx", golden.substr(golden.find(".version")));
-    EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {setting}).out, HasSubstr(text))
-        << setting;
+    EXPECT_THAT(explanation({file, "--ordering", "relaxed"}, {setting}), HasSubstr(text)) << setting;
   }
-  const std::string split_ = "flattened: threads with i < p[16], iterations redistributed over threads";
+  const std::string split_ =
+      "flattened: threads with i < argument 3 of scale (int), iterations redistributed over threads";
   const std::string kept_ = "not flattened: its threads loop";
   void split_iterations() {
     expect_rounds("KLAP_OPTIMISE=", split_);
@@ -153,13 +153,13 @@ class OptimisationEffects : public Effects {
   // What explain says of a child that sums up a range.
   void expect_parts(const std::string& setting, bool parts = true, int elements = 256) {
     const std::string file = KLAP_CASE_PTX_DIR "/ranges.ptx";
-    const std::string said = klap_ptx({"explain", file}, {setting}).out;
+    const std::string said = explanation({file}, {setting});
     const std::string text = "its range in parts of " + std::to_string(elements) + " elements";
     EXPECT_EQ(parts, said.find(text) != std::string::npos) << setting;
   }
   // What it says of one that stores an integer or a floating-point sum.
   void expect_joined(const std::vector<std::string>& settings, bool integers, bool reals) {
-    const std::string said = klap_ptx({"explain", KLAP_CASE_PTX_DIR "/ranges_stored.ptx"}, settings).out;
+    const std::string said = explanation({KLAP_CASE_PTX_DIR "/ranges_stored.ptx"}, settings);
     for (const auto& [parent, is_joined] : {std::pair("from ranges_stored_parent", integers),
                                             std::pair("from ranges_of_reals_stored_parent", reals)}) {
       const size_t at = said.find(parent);
@@ -200,7 +200,7 @@ class OptimisationEffects : public Effects {
   // What explain says of that child with a setting that is off by default.
   void expect_of_parts(const std::string& setting, const std::string& text) {
     const std::string file = KLAP_CASE_PTX_DIR "/ranges.ptx";
-    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out, HasSubstr("256 elements" + text)) << setting;
+    EXPECT_THAT(explanation({file}, {setting}), HasSubstr("256 elements" + text)) << setting;
   }
   void merge_parts() {
     expect_of_parts("KLAP_OPTIMISE=+merge_parts", ", neighbours as one, ");
@@ -242,7 +242,8 @@ class OptimisationEffects : public Effects {
         launches_dependents(config("[[kernel]]\nname = \"other*\"\noptimise = \"-dependent_launch\"\n")));
   }
   void expect_not_flattened(const std::string& setting) {
-    EXPECT_THAT(flattening("KLAP_OPTIMISE="), HasSubstr("flattened: threads with i < p[8]"));
+    EXPECT_THAT(flattening("KLAP_OPTIMISE="),
+                HasSubstr("flattened: threads with i < argument 2 of child (int)"));
     EXPECT_THAT(flattening(setting), AllOf(HasSubstr("1 rewritten"), Not(HasSubstr("flattened"))));
   }
   void flatten() { expect_not_flattened("KLAP_OPTIMISE=-flatten"); }
@@ -254,18 +255,15 @@ class OptimisationEffects : public Effects {
   void expect_no_batches(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-chain-carried.golden");
     const std::string file = write("carried.ptx", golden.substr(golden.find(".version")));
-    const std::string explained = klap_ptx({"explain", file}, {setting}).out;
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE="}).out,
-                HasSubstr("links side by side in a block"));
+    const std::string explained = explanation({file}, {setting});
+    EXPECT_THAT(explanation({file}, {"KLAP_OPTIMISE="}), HasSubstr("links side by side in a block"));
     EXPECT_THAT(explained, AllOf(HasSubstr("look-back"), Not(HasSubstr("side by side"))));
   }
   void expect_single_blocks(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-child-shared-memory.golden");
     const std::string file = write("shared.ptx", golden.substr(golden.find(".version")));
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE="}).out,
-                HasSubstr("8 to a consumer block in full warps"));
-    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out,
-                HasSubstr("1 to a consumer block with a barrier after each"));
+    EXPECT_THAT(explanation({file}, {"KLAP_OPTIMISE="}), HasSubstr("8 to a consumer block in full warps"));
+    EXPECT_THAT(explanation({file}, {setting}), HasSubstr("1 to a consumer block with a barrier after each"));
   }
   void pack_blocks() { expect_single_blocks("KLAP_OPTIMISE=-pack_blocks"); }
   void default_pack_blocks() { expect_single_blocks(config("[defaults]\noptimise = \"-pack_blocks\"\n")); }
@@ -275,8 +273,8 @@ class OptimisationEffects : public Effects {
   void expect_single_items(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-recursion.golden");
     const std::string file = write("recursion.ptx", golden.substr(golden.find(".version")));
-    const std::string explained = klap_ptx({"explain", file, "--ordering", "relaxed"}, {setting}).out;
-    EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {"KLAP_OPTIMISE="}).out,
+    const std::string explained = explanation({file, "--ordering", "relaxed"}, {setting});
+    EXPECT_THAT(explanation({file, "--ordering", "relaxed"}, {"KLAP_OPTIMISE="}),
                 HasSubstr("run by a persistent consumer, up to 8 items"));
     EXPECT_THAT(explained, AllOf(HasSubstr("run by a persistent consumer"), Not(HasSubstr(" items"))));
   }
@@ -290,10 +288,9 @@ class OptimisationEffects : public Effects {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/left-recursion-stream-twice.golden");
     const std::string ptx = golden.substr(golden.find(".version"));
     const std::string file = write("executor.ptx", ptx.substr(0, ptx.find("\n---")));
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE="}).out,
+    EXPECT_THAT(explanation({file}, {"KLAP_OPTIMISE="}),
                 AllOf(HasSubstr("executed in the order of its stream"), Not(HasSubstr("left: "))));
-    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out,
-                AllOf(HasSubstr("left: "), Not(HasSubstr("executed"))));
+    EXPECT_THAT(explanation({file}, {setting}), AllOf(HasSubstr("left: "), Not(HasSubstr("executed"))));
   }
   void executor() { expect_not_executed("KLAP_OPTIMISE=-executor"); }
   void default_executor() { expect_not_executed(config("[defaults]\noptimise = \"-executor\"\n")); }
@@ -320,8 +317,8 @@ class OptimisationEffects : public Effects {
   void occupancy() {
     expect_no_room("KLAP_OPTIMISE=-occupancy");
     const std::string file = KLAP_CASE_PTX_DIR "/ranges.ptx", room = "registers for 5 blocks per SM";
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE="}).out, Not(HasSubstr(room)));
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE=occupancy=all"}).out, HasSubstr(room));
+    EXPECT_THAT(explanation({file}, {"KLAP_OPTIMISE="}), Not(HasSubstr(room)));
+    EXPECT_THAT(explanation({file}, {"KLAP_OPTIMISE=occupancy=all"}), HasSubstr(room));
   }
   void default_occupancy() { expect_no_room(config("[defaults]\noptimise = \"-occupancy\"\n")); }
   void kernel_occupancy() { expect_no_room(config("[[kernel]]\nname = \"*\"\noptimise = \"-occupancy\"\n")); }

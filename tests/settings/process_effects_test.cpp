@@ -24,8 +24,10 @@ class ProcessEffects : public Effects {
   void log_level() {
     EXPECT_EQ(run().err, "");
     EXPECT_THAT(run({"KLAP_LOG=info"}).err,
-                HasSubstr("parent(int*, int) launches child(int*, int): aggregated at grid"));
-    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err, HasSubstr("left: parent-waits"));
+                HasSubstr("launch of child(int*, int) from parent(int*, int) rewritten: granularity grid"));
+    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err, HasSubstr("[-Rklap=parent-waits]"));
+    EXPECT_THAT(run({"KLAP_LOG=info"}).err, Not(HasSubstr(" block=32x1x1 ")));
+    EXPECT_THAT(run({"KLAP_LOG=debug"}).err, HasSubstr(" block=32x1x1 "));
   }
   void log_file() {
     const std::vector<std::string> settings{"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log-%p.txt")};
@@ -34,7 +36,7 @@ class ProcessEffects : public Effects {
     const size_t once = cli_test::read(path("log.txt")).size();
     run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
     EXPECT_GE(cli_test::read(path("log.txt")).size(), 2 * once - 20) << "appended";
-    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: parent-waits"));
+    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("[-Rklap=parent-waits]"));
     size_t with_process = 0;
     for (const auto& entry : std::filesystem::directory_iterator(path(""))) {
       const std::string name = entry.path().filename();
@@ -167,10 +169,12 @@ class ProcessEffects : public Effects {
   }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
-    const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
+    const nlohmann::json stats = run({"KLAP_TIMING=1"}).stats, times = stats["gpu_ms"];
     EXPECT_EQ(times["launches"]["_Z6parentPii"], 1);
     EXPECT_EQ(times["parents"]["_Z6parentPii"], 1.5) << "what the fake driver says of any two events";
     EXPECT_EQ(times["consumers"]["_Z6parentPii"], 1.5);
+    EXPECT_EQ(stats["timeline"]["first"][0]["children_ms"], 1.5);
+    EXPECT_EQ(stats["timeline"]["first"][0]["begin_ms"], 0.0) << "it is the origin of all times";
   }
   void nvtx() {
     const std::string profiler = "NVTX_INJECTION64_PATH=" KLAP_FAKE_NVTX;
@@ -246,11 +250,11 @@ class LogFile : public Preloaded {};
 
 TEST_F(LogFile, ThatCannotBeOpenedIsOneWarning) {
   const Outcome outcome = run({"KLAP_LOG_FILE=" + path("absent/log.txt")});
-  EXPECT_EQ(outcome.err, "klap: warning: the log stays on standard error: " + path("absent/log.txt") +
-                             ": cannot append: No such file or directory\n");
+  EXPECT_EQ(outcome.err, "klap: warning: KLAP_LOG_FILE: the log stays on standard error: " +
+                             path("absent/log.txt") + ": cannot append: No such file or directory\n");
   EXPECT_TRUE(outcome.redirected());
   EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
-              HasSubstr("left: parent-waits"));
+              HasSubstr("[-Rklap=parent-waits]"));
 }
 
 TEST_F(LogFile, ThatFillsUpIsOneWarning) {
@@ -258,7 +262,7 @@ TEST_F(LogFile, ThatFillsUpIsOneWarning) {
   EXPECT_THAT(outcome.err,
               testing::StartsWith("klap: warning: /dev/full: cannot write the log: No space left"));
   EXPECT_EQ(outcome.err.find("cannot write the log", 60), std::string::npos) << "once";
-  EXPECT_THAT(outcome.err, HasSubstr("left: parent-waits")) << "no line is lost";
+  EXPECT_THAT(outcome.err, HasSubstr("[-Rklap=parent-waits]")) << "no line is lost";
   EXPECT_TRUE(outcome.redirected());
 }
 

@@ -60,7 +60,7 @@ TEST(Failure, KernelOutsideTheAllowList) {
   EXPECT_EQ(0, run.status) << run.error;
   EXPECT_EQ("O", roles(run));
   EXPECT_EQ(run.said("image"), run.called("cuLibraryLoadData")[0]["image"]);
-  EXPECT_THAT(run.error, HasSubstr("parent launches child: left: "));
+  EXPECT_THAT(run.error, HasSubstr("launch of child from parent left: "));
   const auto json = nlohmann::json::parse(read_file(stats.path()));
   EXPECT_EQ("nothing to rewrite", json["modules"][0]["how"]);
 }

@@ -248,7 +248,8 @@ TEST(Load, SummaryIsLoggedOnRequest) {
   options.environment = {{"KLAP_LOG", "info"}};
   const Outcome run = run_program("launching", {"launch"}, options);
   EXPECT_THAT(run.error, HasSubstr("klap: info: cuLibraryLoadData: rewritten, 1 of 1 launch sites"));
-  EXPECT_THAT(run.error, HasSubstr("parent launches child: aggregated at grid by the host"));
+  EXPECT_THAT(run.error,
+              HasSubstr("launch of child from parent rewritten: granularity grid, launched by the host"));
 }
 
 }  // namespace

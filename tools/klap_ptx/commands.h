@@ -38,15 +38,17 @@ void extract(const ExtractOptions& options);
 struct RewriteOptions {
   std::string file, out;
   PolicyOptions policy;
+  bool verbose = false;  // facts of each site as well
   bool json = false;
 };
 void rewrite(const RewriteOptions& options);
 
 struct ExplainOptions {
   std::string file;
-  std::string only;    // text in the name of a parent or child; empty: all sites
-  std::string reason;  // sites that are left for this one; empty: all sites
-  bool check = false;  // a site that is left is a failure
+  std::string only;      // text in the name of a parent or child; empty: all sites
+  std::string reason;    // sites that are left for this one; empty: all sites
+  bool check = false;    // a site that is left is a failure
+  bool verbose = false;  // facts of each site as well
   PolicyOptions policy;
   bool json = false;
 };

@@ -11,7 +11,7 @@
 #include "klap_ptx/command_line.h"
 #include "klap_ptx/input.h"
 #include "klap_ptx/kernel_names.h"
-#include "runtime/stats.h"
+#include "runtime/remark_json.h"
 #include "support/error.h"
 
 namespace klap::tool {
@@ -27,8 +27,12 @@ void warn_of_idle_tables(const settings::Config& config, const std::vector<jit::
     if (std::ranges::any_of(remarks, matches)) continue;
     const std::string child =
         table.child_glob.empty() ? "" : fmt::format(" a child that '{}' matches", table.child_glob);
-    print_warning(fmt::format("{}:{}: [[kernel]] '{}' matches no kernel that launches{}",
-                              config.config_file.string(), table.line, table.glob, child));
+    std::set<std::string> names;
+    for (const jit::SiteRemark& remark : remarks)
+      if (is_site(remark)) names.insert(child.empty() ? remark.parent : remark.child);
+    print_warning(fmt::format("{}:{}: [[kernel]] '{}' matches no kernel that launches{} (fix: {})",
+                              config.config_file.string(), table.line, table.glob, child,
+                              names_near(child.empty() ? table.glob : table.child_glob, names)));
   }
 }
 
@@ -74,7 +78,7 @@ class Explanation {
     if (options_.json) {
       print_json({{"file", options_.file}, {"sm", options_.policy.sm}, {"sites", sites_}});
     } else if (is_judged) {
-      for (size_t i = 0; i < selected_.size(); ++i) print_remark(labels_[i], selected_[i]);
+      for (size_t i = 0; i < selected_.size(); ++i) print_remark(labels_[i], selected_[i], options_.verbose);
       print_summary(selected_, all_);
     }
     if (!is_judged) throw_unjudged();

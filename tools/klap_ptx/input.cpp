@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "analysis/facts/rejection.h"
 #include "jit/plan/describe.h"
@@ -45,17 +47,37 @@ bool is_open_at_end(std::string_view ptx) {
   return open > 0;
 }
 
+// Whether PTX ends in the middle of a line, and that is the line.
+bool is_cut_in_line(std::string_view ptx, int line) {
+  return !ptx.ends_with('\n') && line == 1 + std::ranges::count(ptx, '\n');
+}
+
 // Makes an error of PTX that was cut say so, in one line.
 void name_truncation(Error& error, const container::FileImage& image) {
-  if (error.code() != ErrorCode::Parse || !is_open_at_end(image.text)) return;
-  error = Error(error.code(), "the file is truncated, or a bracket is never closed: " + error.reason())
-              .at(error.file(), error.line(), error.column());
+  if (error.code() != ErrorCode::Parse) return;
+  const char* why = nullptr;
+  if (is_open_at_end(image.text)) {
+    why = "the file is truncated, or a bracket is never closed: ";
+  } else if (is_cut_in_line(image.text, error.line())) {
+    why = "the file may be truncated: ";
+  }
+  if (why == nullptr) return;
+  error = Error(error.code(), why + error.reason()).at(error.file(), error.line(), error.column());
 }
 
 // Makes an error of the pipeline, which knows units but not files, name the image.
 void name_image(Error& error, const std::string& label) {
   if (error.file().starts_with(label)) return;
   error.at(error.file().empty() ? label : label + ": " + error.file());
+}
+
+// Compilers note absolute names, which are long.
+std::string from_current_folder(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path current = std::filesystem::current_path(error);
+  const std::filesystem::path from_here = std::filesystem::path(file).lexically_relative(current);
+  const bool is_below = !error && !from_here.empty() && *from_here.begin() != "..";
+  return is_below ? from_here.string() : file;
 }
 
 }  // namespace
@@ -117,8 +139,12 @@ jit::Request make_request(const settings::Config& config, const PolicyOptions& o
   };
   if (!config.dump_dir.empty()) {
     request.dump = [folder = config.dump_dir](const jit::Stage& stage) {
-      make_folder(folder);
-      write_file(folder / stage.file, stage.bytes);
+      try {
+        make_folder(folder);
+        write_file(folder / stage.file, stage.bytes);
+      } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("KLAP_DUMP_DIR: stages are not written: {}", error.what()));
+      }
     };
   }
   return request;
@@ -155,8 +181,12 @@ SiteCounts count_sites(const std::vector<jit::SiteRemark>& remarks) {
   return counts;
 }
 
-void print_remark(const std::string& label, const jit::SiteRemark& remark) {
-  fmt::print("{}", coloured_remarks(stdout, jit::describe(remark, unit_label(label, remark))));
+void print_remark(const std::string& label, const jit::SiteRemark& remark, bool verbose) {
+  jit::SiteRemark shown = remark;
+  shown.source.file = from_current_folder(remark.source.file);
+  const auto verbosity = verbose ? jit::Verbosity::Facts : jit::Verbosity::Brief;
+  const std::string text = jit::describe(shown, unit_label(label, remark), verbosity);
+  fmt::print("{}", coloured_remarks(stdout, text));
 }
 
 void print_summary(const std::vector<jit::SiteRemark>& remarks, const std::vector<jit::SiteRemark>& all) {

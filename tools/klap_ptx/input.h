@@ -43,8 +43,9 @@ void require_functions(const Image& image);
 bool is_site(const jit::SiteRemark& remark);
 // The file and the unit that a remark is about.
 std::string unit_label(const std::string& label, const jit::SiteRemark& remark);
-// One line for the verdict on a site and one for each note, in the manner of compiler optimisation remarks.
-void print_remark(const std::string& label, const jit::SiteRemark& remark);
+// One line for the verdict on a site and one for each note, in the manner of compiler optimisation remarks. A
+// file of the source that lies below the current folder is named from there.
+void print_remark(const std::string& label, const jit::SiteRemark& remark, bool verbose);
 
 struct SiteCounts {
   size_t sites = 0, rewritten = 0, left = 0;

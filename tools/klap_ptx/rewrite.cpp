@@ -10,7 +10,7 @@
 
 #include "jit/inspect.h"
 #include "klap_ptx/input.h"
-#include "runtime/stats.h"
+#include "runtime/remark_json.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -26,31 +26,34 @@ struct Product {
 };
 
 struct Outcome {
+  explicit Outcome(const RewriteOptions& given) : options(given) {}
+
+  const RewriteOptions& options;
   std::vector<Product> products;
   std::vector<jit::SiteRemark> remarks;
   json sites = json::array();
 
-  void add_remarks(const Image& image, const std::vector<jit::SiteRemark>& more, bool print) {
+  void add_remarks(const Image& image, const std::vector<jit::SiteRemark>& more) {
     for (const jit::SiteRemark& remark : more) {
       sites.push_back(runtime::to_json(remark));
-      if (print) print_remark(image.label, remark);
+      if (!options.json) print_remark(image.label, remark, options.verbose);
     }
     remarks.insert(remarks.end(), more.begin(), more.end());
   }
 };
 
-void link_image(const Image& image, const jit::Request& request, bool print, Outcome& outcome) {
+void link_image(const Image& image, const jit::Request& request, Outcome& outcome) {
   jit::RewrittenModule module = jit::rewrite_module(image.program, request);
-  outcome.add_remarks(image, module.remarks, print);
+  outcome.add_remarks(image, module.remarks);
   if (!module.cubin.empty()) outcome.products.push_back({image.label, std::move(module.cubin)});
 }
 
-void print_units(const Image& image, const jit::Request& request, bool print, Outcome& outcome) {
+void print_units(const Image& image, const jit::Request& request, Outcome& outcome) {
   for (const jit::Unit& unit : image.program.units) {
     if (!unit.launches || unit.is_device_runtime || unit.ptx.empty()) continue;
     std::vector<jit::SiteRemark> remarks;
     std::string ptx = jit::rewrite_ptx(unit, request, &remarks);
-    outcome.add_remarks(image, remarks, print);
+    outcome.add_remarks(image, remarks);
     if (std::ranges::any_of(remarks, &jit::SiteRemark::rewritten)) {
       outcome.products.push_back({unit.name, std::move(ptx)});
     }
@@ -81,11 +84,11 @@ json write_products(const Outcome& outcome, const std::string& out, bool print) 
 void rewrite(const RewriteOptions& options) {
   const jit::Request request = make_request(load_policy(options.policy), options.policy);
   const container::File file = open_device_code(options.file);
-  Outcome outcome;
+  Outcome outcome(options);
   const bool print = !options.json;
   for_each_image(file, options.policy.sm, [&](const Image& image) {
     const auto make = options.out.ends_with(".ptx") ? print_units : link_image;
-    make(image, request, print, outcome);
+    make(image, request, outcome);
   });
   if (print) print_summary(outcome.remarks, outcome.remarks);
   json written = write_products(outcome, options.out, print);
@@ -97,7 +100,8 @@ void rewrite(const RewriteOptions& options) {
   }
   if (outcome.products.empty()) {
     throw Error(ErrorCode::Unsupported, "no launch site could be rewritten, nothing was written")
-        .at(options.file);
+        .at(options.file)
+        .fix(outcome.remarks.empty() ? program_name() + " explain says why" : "the remarks say why");
   }
 }
 

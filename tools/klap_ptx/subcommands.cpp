@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,9 +30,19 @@ void add_file(CLI::App& command, std::string& file) {
   command.add_option("FILE", file, "PTX, fatbin, cubin, object, executable or shared object")->required();
 }
 
+std::string sm_problem(const std::string& sm) {
+  constexpr uint32_t kLeast = 50, kMost = 999;
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(sm.data(), sm.data() + sm.size(), number);
+  const bool is_number = error == std::errc() && end == sm.data() + sm.size();
+  return is_number && number >= kLeast && number <= kMost
+             ? ""
+             : fmt::format("'{}' is no compute capability (fix: use 90 for 9.0)", sm);
+}
+
 void add_sm(CLI::App& command, uint32_t& sm) {
   command.add_option("--sm", sm, "Compute capability to choose code for, 90 for 9.0")
-      ->check(CLI::Range(50, 999))
+      ->check(CLI::Validator(sm_problem, "UINT"))
       ->capture_default_str();
 }
 
@@ -54,6 +65,10 @@ void add_policy(CLI::App& command, PolicyOptions& policy) {
   }
   command.add_option("--config", policy.values["KLAP_CONFIG"], "Config file (TOML) in place of KLAP_CONFIG")
       ->type_name("FILE");
+}
+
+void add_verbose(CLI::App& command, bool& verbose) {
+  command.add_flag("--verbose", verbose, "Print what is known of each launch site as key=value, too");
 }
 
 void add_debug_units(CLI::App& command, PolicyOptions& policy) {
@@ -130,7 +145,9 @@ void add_rewrite(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("rewrite", "Add aggregated variants of the kernels that launch");
   add_file(command, options->file);
   const auto known_ending = [](const std::string& out) -> std::string {
-    return out.ends_with(".cubin") || out.ends_with(".ptx") ? "" : "must end in .cubin or .ptx";
+    return out.ends_with(".cubin") || out.ends_with(".ptx")
+               ? ""
+               : fmt::format("'{}' must end in .cubin or .ptx", out);
   };
   command.add_option("-o,--output", options->out, "OUT.cubin: the linked image; OUT.ptx: the rewritten PTX")
       ->required()
@@ -138,6 +155,7 @@ void add_rewrite(CLI::App& app) {
   add_policy(command, options->policy);
   add_debug_units(command, options->policy);
   add_sm(command, options->policy.sm);
+  add_verbose(command, options->verbose);
   add_json(command, options->json);
   set_examples(command,
                {"rewrite ./app -o app.cubin", "rewrite kernels.ptx -o rewritten.ptx --granularity block"},
@@ -159,6 +177,7 @@ void add_explain(CLI::App& app) {
   add_policy(command, options->policy);
   add_debug_units(command, options->policy);
   add_sm(command, options->policy.sm);
+  add_verbose(command, options->verbose);
   add_json(command, options->json);
   set_examples(
       command, {"explain ./app", "explain ./app --check --only bfs_expand"},
@@ -186,7 +205,7 @@ void add_cache(CLI::App& app) {
   options->sm = {90};
   warm.add_option("--sm", options->sm, "Compute capabilities to build for, 90,80 for 9.0 and 8.0")
       ->delimiter(',')
-      ->check(CLI::Range(50, 999))
+      ->check(CLI::Validator(sm_problem, "UINT"))
       ->capture_default_str();
   add_policy(warm, options->policy);
   add_json(warm, options->json);
@@ -253,7 +272,7 @@ void add_tune(CLI::App& app) {
           "at a time")
       ->type_name("METRIC,...")
       ->check([](const std::string& text) {
-        return parse_counters(text) ? "" : "--counters takes names of metrics, separated by commas, or none";
+        return parse_counters(text) ? "" : "names of metrics are needed, separated by commas, or none";
       });
   command.add_flag("--exhaustive", options->exhaustive,
                    "Then try every other combination, to see what the model has missed");

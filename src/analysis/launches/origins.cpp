@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/launches/calls.h"
+#include "ptx/argument_words.h"
 
 namespace klap::analysis {
 namespace {
@@ -139,6 +140,16 @@ std::vector<Origin> origins_of(const OriginQuery& query, std::string_view operan
   return Search(query).run(operand);
 }
 
+namespace {
+
+std::string parameter_text(uint64_t index, const ptx::Function& function) {
+  if (index >= function.parameters.size()) return fmt::format("argument {} of {}", index + 1, function.name);
+  const ptx::Parameter& p = function.parameters[index];
+  return ptx::argument_words(function, p.offset, p.bytes);
+}
+
+}  // namespace
+
 std::string print(const Origin& o, const ptx::Function& function) {
   switch (o.kind) {
     case OriginKind::Constant:
@@ -146,7 +157,7 @@ std::string print(const Origin& o, const ptx::Function& function) {
     case OriginKind::Symbol:
       return fmt::format("the address of {}", o.name);
     case OriginKind::Parameter:
-      return fmt::format("parameter {} of {}", o.value, function.name);
+      return parameter_text(o.value, function);
     case OriginKind::Load:
       return fmt::format("loaded from {} memory ({})", o.name, o.place);
     case OriginKind::CallResult:

@@ -215,15 +215,23 @@ void fields(Archive& archive, V& variant) {
   archive(pool), archive(concurrency);
 }
 
+template <typename Archive, typename F>
+requires std::same_as<std::remove_const_t<F>, Fact>
+void fields(Archive& archive, F& fact) {
+  auto& [key, value] = fact;
+  archive(key), archive(value);
+}
+
 template <typename Archive, typename S>
 requires std::same_as<std::remove_const_t<S>, SiteRemark>
 void fields(Archive& archive, S& remark) {
-  auto& [unit, parent, child, line, column, rewritten, granularity, launcher, group_blocks, reason, detail,
-         notes] = remark;
+  auto& [unit, parent, child, line, column, source, rewritten, granularity, launcher, group_blocks, reason,
+         detail, brief, facts, notes] = remark;
   archive(unit), archive(parent), archive(child), archive(line), archive(column);
+  archive(source.file), archive(source.line), archive(source.column);
   archive(rewritten);
   archive(granularity), archive(launcher), archive(group_blocks), archive(reason), archive(detail),
-      archive(notes);
+      archive(brief), archive(facts), archive(notes);
 }
 
 template <typename Archive, typename E>

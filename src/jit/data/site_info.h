@@ -10,7 +10,7 @@ namespace klap::jit {
 // One value that the parent stores into the child's parameter block.
 struct ArgumentInfo {
   uint32_t offset = 0, bytes = 0;  // place in the child's parameter block
-  std::string source;              // "register %rd3", "immediate 5", "kernel parameter 2", "not stored"
+  std::string source;  // "register %rd3", "immediate 5", "argument 2 of parent (int)", "not stored"
 };
 
 // One launch site as it stands in the PTX, before any verdict. Operands are printed as in the PTX ("%r5",

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "ptx/argument_words.h"
+
 namespace klap::jit {
 
 bool SiteToOptimise::has_one_row() const {
@@ -27,7 +29,12 @@ void optimise(SiteToOptimise& at) {
 std::vector<OptimisationRemark> optimisation_remarks(const PlannedSite& site) {
   std::vector<OptimisationRemark> remarks;
   for (const Optimisation& optimisation : optimisations()) {
-    if (optimisation.remark != nullptr) remarks.push_back(optimisation.remark(site));
+    if (optimisation.remark == nullptr) continue;
+    OptimisationRemark& remark = remarks.emplace_back(optimisation.remark(site));
+    remark.name = optimisation.name;
+    // All of them are about the child.
+    for (std::string* const text : {&remark.run, &remark.fact, &remark.arguments, &remark.note})
+      *text = ptx::in_cuda_words(*text, *site.child);
   }
   return remarks;
 }

@@ -38,6 +38,7 @@ struct SiteToOptimise {
 
 // The text of an optimisation in the remark of a site that is rewritten. Empty parts are left out.
 struct OptimisationRemark {
+  std::string_view name;  // of its row, which optimisation_remarks() fills
   std::string run;        // how children are run, in place of the strategy's own text
   std::string fact;       // stands behind that
   std::string arguments;  // stands behind what is known of the child's arguments

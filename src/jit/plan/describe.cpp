@@ -1,9 +1,14 @@
 #include "jit/plan/describe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "jit/strategy/promotion_plan.h"
 #include "jit/strategy/strategy_of.h"
+#include "ptx/argument_words.h"
 #include "support/demangle.h"
+#include "support/json.h"
+#include "support/signature.h"
 
 namespace klap::jit {
 namespace {
@@ -48,7 +53,7 @@ std::string stream_text(const Site& site) {
   }
 }
 
-// "immediate 5", "kernel parameter 2", "register %rd3".
+// "immediate 5", "argument 2 of parent (int)", "register %rd3".
 std::string source_text(const FunctionFacts& facts, const std::string& operand) {
   if (const auto value = facts.data.constant(operand)) return fmt::format("immediate {}", *value);
   const auto& writers = facts.data.definitions(operand);
@@ -57,7 +62,8 @@ std::string source_text(const FunctionFacts& facts, const std::string& operand) 
     if (facts.module.is(s.head, "ld") && facts.module.has_modifier(s, ".param") && s.operands.size() == 2) {
       const auto address = analysis::parse_address(facts.module, s.operands[1]);
       for (size_t i = 0; address && i < facts.function.parameters.size(); ++i) {
-        if (facts.function.parameters[i].name == address->base) return fmt::format("kernel parameter {}", i);
+        const ptx::Parameter& p = facts.function.parameters[i];
+        if (p.name == address->base) return ptx::argument_words(facts.function, p.offset, p.bytes);
       }
     }
   }
@@ -104,6 +110,25 @@ std::string describe(const ptx::Module& m, const ptx::Function& f) {
                             counts.labels, counts.directives, counts.scopes);
 }
 
+// "rewritten: granularity grid, launched by the host, flattened", or why it is left.
+std::string verdict_text(const SiteRemark& remark) {
+  if (!remark.rewritten)
+    return fmt::format("left: {}", remark.detail.empty() ? remark.reason : remark.detail);
+  if (remark.granularity == kPromotion) return fmt::format("rewritten: promoted, {}", remark.brief);
+  return fmt::format("rewritten: granularity {}, launched by the {}{}{}", remark.granularity, remark.launcher,
+                     remark.brief.empty() ? "" : ", ", remark.brief);
+}
+
+std::string facts_text(const SiteRemark& remark) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : facts_of(remark)) {
+    const bool is_word = !value.empty() && value.find_first_of(" \"") == std::string::npos;
+    texts.push_back(is_word ? fmt::format("{}={}", key, value)
+                            : fmt::format("{}={}", key, Json(value).text()));
+  }
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
 }  // namespace
 
 SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
@@ -138,20 +163,40 @@ std::string describe(const SiteInfo& site) {
   return text;
 }
 
-std::string describe(const SiteRemark& remark, const std::string& place) {
-  const std::string verdict = remark.rewritten ? fmt::format("rewritten: granularity {}, launched by the {}",
-                                                             remark.granularity, remark.launcher)
-                                               : fmt::format("left: {}", remark.reason);
-  const std::string detail = (remark.detail.empty() ? "" : ": ") + remark.detail;
+std::string place_of(const SiteRemark& remark, const std::string& ptx_file) {
+  const ptx::SourcePlace& source = remark.source;
+  return source.is_known() ? fmt::format("{}:{}:{}", source.file, source.line, source.column)
+                           : fmt::format("{}:{}:{}", ptx_file, remark.line, remark.column);
+}
+
+std::vector<Fact> facts_of(const SiteRemark& remark) {
+  std::vector<Fact> facts;
+  if (remark.rewritten) {
+    facts = {{"granularity", remark.granularity}, {"launcher", remark.launcher}};
+    if (remark.group_blocks != 0) facts.push_back({"group_blocks", fmt::format("{}", remark.group_blocks)});
+  } else {
+    facts.push_back({"reason", remark.reason});
+  }
+  facts.insert(facts.end(), remark.facts.begin(), remark.facts.end());
+  facts.push_back({"parent", remark.parent});
+  if (!remark.child.empty()) facts.push_back({"child", remark.child});
+  facts.push_back({"unit", remark.unit});
+  facts.push_back({"ptx", fmt::format("{}:{}", remark.line, remark.column)});
+  return facts;
+}
+
+std::string describe(const SiteRemark& remark, const std::string& ptx_file, Verbosity verbosity) {
   // For code that cannot be read, all that is known is that it launches.
   if (remark.parent.empty())
-    return fmt::format("{}: remark: its launches are {}{}\n", place, verdict, detail);
-  const std::string child = remark.child.empty() ? "an unknown kernel" : both_names(remark.child);
-  std::string text = fmt::format("{}:{}:{}: remark: launch of {} from {} {}{}\n", place, remark.line,
-                                 remark.column, child, both_names(remark.parent), verdict, detail);
-  for (const std::string& note : remark.notes) {
-    text += fmt::format("{}:{}:{}: note: {}\n", place, remark.line, remark.column, note);
-  }
+    return fmt::format("{}: remark: its launches are left: {} [-Rklap={}]\n", ptx_file, remark.detail,
+                       remark.reason);
+  const std::string place = place_of(remark, ptx_file);
+  const std::string child = remark.child.empty() ? "an unknown kernel" : signature_of(remark.child);
+  std::string text = fmt::format("{}: remark: launch of {} from {} {} [-Rklap={}]\n", place, child,
+                                 signature_of(remark.parent), verdict_text(remark),
+                                 remark.rewritten ? remark.granularity : remark.reason);
+  for (const std::string& note : remark.notes) text += fmt::format("{}: note: {}\n", place, note);
+  if (verbosity == Verbosity::Facts) text += fmt::format("{}: note: {}\n", place, facts_text(remark));
   return text;
 }
 

@@ -35,8 +35,8 @@ struct NewerVersion {
   std::string problem;  // why it cannot be; empty if it is not of version 1, or can run as it is
 };
 
-// What becomes of loops that poll for what children write (analysis/suspension/polls.h). A kernel that stops
-// there may do so where it would not have had to wait.
+// Loops that poll for what children write (analysis/suspension/polls.h) may stay, or be waits. A kernel that
+// stops there may do so where it would not have had to wait.
 enum class Polls : uint8_t { Stay, AreWaits };
 
 // The program in version 2, for a device of compute capability `sm`. Throws Error(Parse).

@@ -16,6 +16,7 @@
 #include "jit/plan/fused_plan.h"
 #include "jit/plan/judge.h"
 #include "jit/plan/remark_text.h"
+#include "jit/plan/remark_words.h"
 #include "jit/planned/child_facts.h"
 #include "jit/strategy/promotion_plan.h"
 #include "jit/strategy/strategy_of.h"
@@ -187,7 +188,8 @@ class Planner {
     }
     for (const PlannedSite& site : sites) {
       SiteRemark& remark = plan_.remarks[site.remark];
-      if (remark.rewritten && !(where_few && why_not)) remark.notes.push_back(fused_note(in_order, why_not));
+      if (remark.rewritten && !(where_few && why_not))
+        remark.notes.push_back(words_of(site).of(fused_note(in_order, why_not), remark));
     }
     if (!why_not) std::ranges::copy(in_order, std::back_inserter(plan_.sites));
   }
@@ -320,8 +322,15 @@ class Planner {
       accept(remark, planned);
       dump(Pass::Plan, planned.remark, remark.parent, [&] { return describe(planned); });
     }
-    dump(Pass::Legality, planned.remark, remark.parent, [&] { return describe(remark, remark.unit); });
+    words_of(planned).put_into(remark);
+    dump(Pass::Legality, planned.remark, remark.parent,
+         [&] { return describe(remark, remark.unit, Verbosity::Facts); });
     plan_.remarks.push_back(std::move(remark));
+  }
+
+  [[nodiscard]] SourceWords words_of(const PlannedSite& planned) const {
+    const bool is_one_unit = planned.child == nullptr || planned.child_unit == planned.parent_unit;
+    return {plan_.units[planned.parent_unit]->source_lines(), is_one_unit};
   }
 
   // Which function the launch stands in, where that is not the kernel.

@@ -14,6 +14,7 @@
 #include "jit/optimise/optimisations.h"
 #include "jit/planned/child_facts.h"
 #include "jit/strategy/strategy_of.h"
+#include "ptx/argument_words.h"
 
 namespace klap::jit {
 namespace {
@@ -58,33 +59,48 @@ std::string not_over_text(const Aggregation& aggregation, const Rejection& rejec
                      to_string(rejection.reason), rejection.detail);
 }
 
-std::string memory_text(const analysis::HostMemory& memory) {
-  return memory.variable.empty() ? fmt::format("p[{}:8]", memory.parameter_offset) : memory.variable;
+constexpr uint32_t kPointerBytes = 8;
+
+// Memory that the host passes to the parent: "argument 1 of expand (int*)", or a variable's name.
+std::string memory_text(const analysis::HostMemory& memory, const ptx::Function& parent) {
+  return memory.variable.empty() ? ptx::argument_words(parent, memory.parameter_offset, kPointerBytes)
+                                 : memory.variable;
+}
+
+// Memory at a distance from such memory: "argument 1 of expand (int*) + 4*[argument 3 of expand (int)]".
+std::string distant_text(const analysis::HostMemory& memory, const analysis::HostDistance& distance,
+                         const ptx::Function& parent) {
+  return fmt::format("{} + {}", memory_text(memory, parent), ptx::in_cuda_words(to_string(distance), parent));
 }
 
 // The conditions on a launch under which its children overlap: ", where ..."; empty if there are none.
-std::string conditions_text(const analysis::OrderConditions& conditions) {
+std::string conditions_text(const analysis::OrderConditions& conditions, const ptx::Function& parent) {
   std::vector<std::string> parts;
   if (conditions.several_blocks) parts.emplace_back("the parent has more than one block");
   std::set<std::string> limits;
-  for (const analysis::BlockLimit& limit : conditions.block_limits) limits.insert(to_string(limit.bound));
+  for (const analysis::BlockLimit& limit : conditions.block_limits)
+    limits.insert(ptx::in_cuda_words(to_string(limit.bound), parent));
   if (!limits.empty())
     parts.push_back(fmt::format("more than one of them begins below {}", fmt::join(limits, " and ")));
   std::set<std::string> apart, places;
   for (const auto& [a, b] : conditions.apart_at_few_places()) {
-    apart.insert(fmt::format("{} and {}", memory_text(a), memory_text(b)));
+    apart.insert(fmt::format("{} and {}", memory_text(a, parent), memory_text(b, parent)));
     for (const analysis::HostMemory* const memory : {&a, &b}) {
       for (const analysis::HostDistance& distance : memory->distances)
-        places.insert(fmt::format("{} + {}", memory_text(*memory), to_string(distance)));
+        places.insert(distant_text(*memory, distance, parent));
     }
   }
   if (!apart.empty()) parts.push_back(fmt::format("in different allocations are {}", fmt::join(apart, ", ")));
   if (!places.empty()) parts.push_back(fmt::format("likewise what is at {}", fmt::join(places, ", ")));
   std::vector<std::string> numbers;
   for (const auto& [offset, bytes] : conditions.not_negative)
-    numbers.push_back(fmt::format("p[{}:{}]", offset, bytes));
+    numbers.push_back(ptx::argument_words(parent, offset, bytes));
   if (!numbers.empty()) parts.push_back(fmt::format("not negative are {}", fmt::join(numbers, ", ")));
   return parts.empty() ? "" : fmt::format(", where {}", fmt::join(parts, " and "));
+}
+
+std::string conditions_text(const PlannedSite& planned) {
+  return conditions_text(planned.order.conditions, planned.parent->function);
 }
 
 // Which of the three it is with the order of what different threads of a block launch, why, and what the user
@@ -95,12 +111,12 @@ std::string order_text(const PlannedSite& planned) {
   switch (order.order) {
     case analysis::Order::Proven:
       return fmt::format("order proven: children of different threads never conflict{}",
-                         conditions_text(order.conditions));
+                         conditions_text(planned));
     case analysis::Order::Tolerated:
       return fmt::format(
           "order tolerated{}: blocks of the parent have the same conflict, in no order{}; "
           "ordering = \"stream\" keeps it",
-          why, conditions_text(order.conditions));
+          why, conditions_text(planned));
     case analysis::Order::Kept:
       return fmt::format(
           "order kept{}; if children never meet there, ordering = \"relaxed\" lets them overlap", why);
@@ -111,7 +127,7 @@ std::string order_text(const PlannedSite& planned) {
 // Notes on what it rests that children run as parts, if no text about their order says so.
 void note_parts(SiteRemark& remark, const PlannedSite& planned) {
   if (!planned.shape.range || planned.shape.range->conditions.apart.empty()) return;
-  const std::string conditions = conditions_text(planned.shape.range->conditions);
+  const std::string conditions = conditions_text(planned.shape.range->conditions, planned.parent->function);
   const bool is_said = std::ranges::any_of(remark.notes, [&](const std::string& note) {
     return note.find("in different allocations are") != std::string::npos;
   });
@@ -131,7 +147,7 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
                                : order_text(planned));
   }
   if (strategy.keeps_all_orders() && !planned.order.conditions.apart.empty())
-    remark.notes.push_back("without order" + conditions_text(planned.order.conditions));
+    remark.notes.push_back("without order" + conditions_text(planned));
   note_parts(remark, planned);
   std::string note = by_one ? strategy.one_thread_note() : "";
   if (!note.empty()) remark.notes.push_back(std::move(note));
@@ -200,25 +216,52 @@ std::string shared_memory_text(const PlannedSite& planned) {
   return bytes == 0 ? "" : fmt::format("{} bytes of dynamic shared memory", bytes);
 }
 
-// All facts about a site that is rewritten, in one line. An optimisation that changes how children are run
-// says so in place of the strategy.
-std::string detail_text(const PlannedSite& planned, std::span<const OptimisationRemark> optimised,
-                        bool is_moldable) {
+// One part of the detail, and the same as a fact. An empty part is left out.
+class Parts {
+ public:
+  void add(std::string key, std::string value) { add(std::move(key), value, value); }
+  void add(std::string key, std::string value, std::string text) {
+    if (text.empty()) return;
+    texts_.push_back(std::move(text));
+    facts_.push_back({std::move(key), std::move(value)});
+  }
+  [[nodiscard]] std::string detail() const { return fmt::format("{}", fmt::join(texts_, ", ")); }
+  [[nodiscard]] const std::vector<Fact>& facts() const { return facts_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<Fact> facts_;
+};
+
+std::string without_prefix(std::string text, std::string_view prefix) {
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+// Fills the detail, which has all facts in one line, and the facts. An optimisation that changes how children
+// are run says so in place of the strategy.
+void add_facts(SiteRemark& remark, const PlannedSite& planned, std::span<const OptimisationRemark> optimised,
+               bool is_moldable) {
   const Strategy& strategy = strategy_of(planned);
   const auto runs = std::ranges::find_if(optimised, [](const auto& of) { return !of.run.empty(); });
-  std::vector<std::string> parts = {strategy.block_text(planned)};
-  const auto add = [&](std::string part) {
-    if (!part.empty()) parts.push_back(std::move(part));
-  };
-  if (is_moldable) add("moldable");
-  add(runs == optimised.end() ? strategy.run_text(planned) : runs->run);
-  for (const OptimisationRemark& of : optimised) add(of.fact);
-  add(shared_memory_text(planned));
-  add(fmt::format("{} argument bytes", planned.child->parameter_bytes));
-  add(arguments_text(planned));
-  for (const OptimisationRemark& of : optimised) add(of.arguments);
-  add(stream_of_remark(*planned.site));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  const std::string run = runs == optimised.end() ? strategy.run_text(planned) : runs->run;
+  const std::string block = strategy.block_text(planned);
+  const uint32_t argument_bytes = planned.child->parameter_bytes;
+  Parts parts;
+  parts.add("block", without_prefix(block, "block "), block);
+  if (is_moldable) parts.add("moldable", "yes", "moldable");
+  parts.add("run", run);
+  for (const OptimisationRemark& of : optimised) parts.add(std::string(of.name), of.fact);
+  parts.add("shared_memory", shared_memory_text(planned));
+  parts.add("argument_bytes", fmt::format("{}", argument_bytes),
+            fmt::format("{} argument bytes", argument_bytes));
+  parts.add("arguments", arguments_text(planned));
+  for (const OptimisationRemark& of : optimised) parts.add(std::string(of.name), of.arguments);
+  const std::string stream = stream_of_remark(*planned.site);
+  parts.add("stream", stream.substr(0, stream.find(" stream")), stream);
+  remark.detail = parts.detail();
+  remark.facts = parts.facts();
+  // "flattened" of "flattened: threads with ...".
+  remark.brief = runs == optimised.end() ? strategy.brief_text(planned) : run.substr(0, run.find(':'));
 }
 
 }  // namespace
@@ -228,11 +271,13 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned,
   const Strategy& strategy = strategy_of(planned);
   if (std::optional<std::string> detail = strategy.own_detail(planned)) {
     remark.detail = std::move(*detail);
+    remark.brief = remark.detail.substr(0, remark.detail.find(','));
+    remark.facts = {{"run", remark.detail}};
     std::ranges::move(strategy.notes(planned), std::back_inserter(remark.notes));
     return;
   }
   const std::vector<OptimisationRemark> optimised = optimisation_remarks(planned);
-  remark.detail = detail_text(planned, optimised, is_moldable());
+  add_facts(remark, planned, optimised, is_moldable());
   note_order(remark, planned);
   note_refused(remark, planned);
   note_launcher(remark, planned);

@@ -147,6 +147,11 @@ const ptx::Module* ParsedUnit::module() {
   return module_;
 }
 
+const ptx::SourceLines& ParsedUnit::source_lines() {
+  if (!source_lines_) source_lines_.emplace(*original());
+  return *source_lines_;
+}
+
 bool ParsedUnit::is_expanded(const ptx::Function& function) {
   if (!inlined_ || function.kind == ptx::FunctionKind::Entry) return false;
   if (!in_use_) in_use_ = analysis::functions_in_use(*module());

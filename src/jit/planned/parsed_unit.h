@@ -12,6 +12,7 @@
 
 #include "analysis/inline/inlining.h"
 #include "jit/data/unit.h"
+#include "ptx/source_lines.h"
 #include "ptx/tree.h"
 
 namespace klap::jit {
@@ -38,6 +39,8 @@ class ParsedUnit {
   [[nodiscard]] const ptx::Module* original();
   // The unit as it is analysed; the original itself if nothing in it is changed for that.
   [[nodiscard]] const ptx::Module* module();
+  // The lines of the program's source that original() names. It must not be null.
+  [[nodiscard]] const ptx::SourceLines& source_lines();
   // True for a function of module() that no code of the unit gets to any more.
   [[nodiscard]] bool is_expanded(const ptx::Function& function);
   // The target that the PTX was made for, where it is read as PTX for another one; else empty.
@@ -67,6 +70,7 @@ class ParsedUnit {
   const ptx::Module* module_ = nullptr;  // one of these, once it is found
   std::optional<std::set<std::string_view>> in_use_;
   std::string made_for_;
+  std::optional<ptx::SourceLines> source_lines_;
 };
 
 // The kernels that the launching units of a program name, found out when somebody asks.

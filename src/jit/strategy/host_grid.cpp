@@ -69,6 +69,9 @@ class HostGrid final : public QueuePerSite {
     return fmt::format("{} to a consumer block{}{}", shape.pack, sync_text(shape.sync_scope),
                        early_exit_text(shape.may_exit));
   }
+  [[nodiscard]] std::string brief_text(const PlannedSite& site) const override {
+    return site.shape.blocks_differ() ? "warp by warp" : "block by block";
+  }
 };
 
 }  // namespace

@@ -121,6 +121,9 @@ class LoopLaunches final : public CommonQueue {
             ? ""
             : ", in a consumer " + launching_thread_text(site.aggregation));
   }
+  [[nodiscard]] std::string brief_text(const PlannedSite& site) const override {
+    return is_in_order(site) ? "in the order of their launches" : "from one queue";
+  }
 
   [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
     return analysis::constant_shared_bytes(*site.site, *site.parent).value();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/promotion/batching.h"
+#include "ptx/argument_words.h"
 
 namespace klap::jit {
 namespace {
@@ -44,16 +45,10 @@ const char* mode_text(PromotionMode mode, bool launches = false) {
   return "";
 }
 
-// The parameter that an argument is, or is part of, counted from 0.
+// The parameter that an argument is, or is part of.
 std::string argument_name(const ChainArgument& argument, const FunctionFacts& kernel) {
-  const std::vector<ptx::Parameter>& parameters = kernel.function.parameters;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const ptx::Parameter& p = parameters[i];
-    if (argument.offset < p.offset || argument.offset >= p.offset + p.bytes) continue;
-    if (argument.bytes == p.bytes) return fmt::format("parameter {}", i);
-    return fmt::format("parameter {} at {}", i, argument.offset - p.offset);
-  }
-  return fmt::format("argument at {}", argument.offset);
+  const std::string words = ptx::argument_words(kernel.function, argument.offset, argument.bytes);
+  return words.empty() ? fmt::format("argument at {}", argument.offset) : words;
 }
 
 // As a signed number where it is one of so many bytes.

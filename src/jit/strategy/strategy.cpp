@@ -51,6 +51,10 @@ std::string Strategy::block_text(const PlannedSite& site) const {
 }
 
 std::string Strategy::run_text(const PlannedSite& /*site*/) const { return {}; }
+std::string Strategy::brief_text(const PlannedSite& site) const {
+  const std::string run = run_text(site);
+  return run.substr(0, run.find(','));
+}
 
 uint32_t Strategy::shared_bytes(const PlannedSite& site) const { return site.shape.most_shared_bytes(); }
 bool Strategy::shared_differs(const PlannedSite& site) const {

@@ -106,6 +106,8 @@ class Strategy {
   // Parts of the detail: "block 32x4x1", and then how the children are run.
   [[nodiscard]] virtual std::string block_text(const PlannedSite& site) const;
   [[nodiscard]] virtual std::string run_text(const PlannedSite& site) const;
+  // How the children are run, in the few words of a remark's first line: the beginning of run_text().
+  [[nodiscard]] virtual std::string brief_text(const PlannedSite& site) const;
   // The dynamic shared memory of the site's child; the most, if its launches differ.
   [[nodiscard]] virtual uint32_t shared_bytes(const PlannedSite& site) const;
   [[nodiscard]] virtual bool shared_differs(const PlannedSite& site) const;

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <utility>
 
+#include "jit/plan/describe.h"
 #include "runtime/driver.h"
 #include "runtime/load/driver_linker.h"
 #include "runtime/process.h"
 #include "support/boundary.h"
-#include "support/demangle.h"
 #include "support/error.h"
 #include "support/log.h"
 
@@ -19,19 +20,13 @@ namespace klap::runtime {
 
 namespace {
 
+// The text is that of klap-ptx explain. Its facts are for those who look for details.
 void log_remark(const jit::SiteRemark& remark) {
-  if (remark.parent.empty())  // code that cannot be read is only known to launch
-    return log().info("  {}: its launches are left: {}: {}", remark.unit, remark.reason, remark.detail);
-  const std::string child = remark.child.empty() ? "an unknown kernel" : demangle(remark.child);
-  std::string what = fmt::format("left: {}", remark.reason);
-  if (remark.rewritten && remark.granularity == "promotion") {
-    what = "promoted";
-  } else if (remark.rewritten) {
-    what = fmt::format("aggregated at {} by the {}", remark.granularity, remark.launcher);
-  }
-  log().info("  {}:{}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, remark.column,
-             demangle(remark.parent), child, what, remark.detail.empty() ? "" : ": ", remark.detail);
-  for (const std::string& note : remark.notes) log().info("    {}", note);
+  if (!log().should_log(spdlog::level::info)) return;
+  const bool has_facts = log().should_log(spdlog::level::debug);
+  std::istringstream lines(
+      jit::describe(remark, remark.unit, has_facts ? jit::Verbosity::Facts : jit::Verbosity::Brief));
+  for (std::string line; std::getline(lines, line);) log().info("  {}", line);
 }
 
 void log_module(const ModuleRecord& record) {

@@ -45,8 +45,9 @@ std::optional<std::string> in_newer_runtime(const Module& unit) {
   for (const Function& function : unit.functions) {
     if (function.linkage != ptx::Linkage::Extern || function.is_definition) continue;
     if (is_wait(function))
-      replaced.try_emplace(function.name, ReplacedFunction{kWait + (waits++ == 0 ? "" : std::to_string(waits)),
-                                                           body_of_wait(function)});
+      replaced.try_emplace(
+          function.name,
+          ReplacedFunction{kWait + (waits++ == 0 ? "" : std::to_string(waits)), body_of_wait(function)});
     else if (has_namesake(function))
       replaced.try_emplace(function.name, ReplacedFunction{kNewer + function.name.substr(kOlder.size()), ""});
   }

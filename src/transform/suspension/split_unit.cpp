@@ -13,6 +13,7 @@
 #include "analysis/launches/idioms.h"
 #include "analysis/suspension/suspension.h"
 #include "ptx/edit.h"
+#include "ptx/source_lines.h"
 #include "transform/suspension/split_kernel.h"
 #include "transform/suspension/unreached_code.h"
 #include "transform/text/inliner.h"
@@ -148,6 +149,7 @@ void find_waiting_functions(const Module& original, const Module& unit, SplitUni
 std::optional<SplitUnit> split_at_waits(const Module& original) {
   if (!analysis::wait_that_matters(original)) return std::nullopt;
   const Module unit = inlined(original);
+  const ptx::SourceLines lines(unit);
   SplitUnit out;
   std::vector<std::string> resumed;
   find_waiting_functions(original, unit, out);
@@ -164,8 +166,11 @@ std::optional<SplitUnit> split_at_waits(const Module& original) {
     }
     const SplitKernel split = split_kernel(facts, suspension);
     resumed.push_back(split.resumed);
-    for (const ptx::Statement* const wait : waits)
-      out.waits.push_back({unit.place(wait->head), kernel.name, split.bytes_per_thread});
+    for (const ptx::Statement* const wait : waits) {
+      const auto place = lines.of(unit.position(wait->head));
+      out.waits.push_back(
+          {place ? ptx::short_text(*place) : unit.place(wait->head), kernel.name, split.bytes_per_thread});
+    }
     edits.replace(kernel.tokens, split.text);
   }
   if (!out.problem.empty()) return out;

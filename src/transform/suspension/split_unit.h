@@ -14,7 +14,7 @@ namespace klap::transform {
 
 // A wait that a kernel is split at.
 struct SplitWait {
-  std::string place;  // "line 41:2"
+  std::string place;  // "line 41:2" of the PTX, or "kernels.cu:12:3" where that says so
   std::string kernel;
   uint64_t bytes_per_thread = 0;  // that are kept there, at most
 };

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ptx/source_lines.h"
+
 namespace klap::transform {
 namespace {
 
@@ -56,41 +58,6 @@ std::string text_at(const std::vector<uint8_t>& bytes, size_t at) {
   std::vector<uint8_t> text(begin, std::find(begin, bytes.end(), uint8_t{0}));
   text.push_back(0);
   return fmt::format("{}", fmt::join(text, ","));
-}
-
-// The parts of `.loc FILE LINE COLUMN [, function_name LABEL [+ OFFSET]] [, inlined_at FILE LINE COLUMN]`.
-struct Location {
-  std::string_view file, line, column;
-};
-struct Loc {
-  Location at;
-  std::string_view function;  // label; empty where nothing is inlined
-  uint64_t offset = 0;
-  std::optional<Location> inlined_at;
-};
-
-std::optional<Location> location(const Module& m, uint32_t first, uint32_t last) {
-  if (first + 3 > last) return std::nullopt;
-  for (uint32_t t = first; t < first + 3; ++t) {
-    if (m.tokens[t].kind != TokenKind::Number) return std::nullopt;
-  }
-  return Location{m.text(first), m.text(first + 1), m.text(first + 2)};
-}
-
-std::optional<Loc> parse_loc(const Module& m, TokenRange tokens) {
-  const auto at = location(m, tokens.first + 1, tokens.last);
-  if (!at) return std::nullopt;
-  Loc loc{*at, {}, 0, std::nullopt};
-  for (uint32_t t = tokens.first + 4; t + 1 < tokens.last; ++t) {
-    if (m.is(t, "function_name")) {
-      loc.function = m.text(t + 1);
-      const bool displaced = t + 3 < tokens.last && m.is(t + 2, "+");
-      if (displaced) loc.offset = ptx::integer_value(m.text(t + 3)).value_or(0);
-    } else if (m.is(t, "inlined_at")) {
-      loc.inlined_at = location(m, t + 1, tokens.last);
-    }
-  }
-  return loc;
 }
 
 std::string section_text(const std::string& contents) {
@@ -187,7 +154,7 @@ void LineTables::lose(std::string what) {
 }
 
 std::string LineTables::directive(const Module& source, const Statement& loc) {
-  const auto parsed = parse_loc(source, loc.tokens);
+  const auto parsed = ptx::parse_line_directive(source, loc.tokens);
   if (!parsed) {
     lose(fmt::format("a .loc directive of {} has an unknown form", source.name));
     return {};

@@ -17,8 +17,8 @@ TEST(Origins, FollowCopies) {
   EXPECT_EQ("the constant 18446744073709551615", origin("mov.u64 %rd1, -1;\n", "%rd1"));
   EXPECT_EQ("the constant 5", origin("mov.u64 %rd1, 5;\nmov.b64 %rd2, %rd1;\n", "%rd2"));
   EXPECT_EQ("the address of table", origin("mov.u64 %rd1, table;\ncvta.global.u64 %rd2, %rd1;\n", "%rd2"));
-  EXPECT_EQ("parameter 0 of parent", origin("ld.param.u64 %rd1, [p];\n", "%rd1"));
-  EXPECT_EQ("parameter 1 of parent", origin("ld.param.u32 %r1, [n];\n", "%r1"));
+  EXPECT_EQ("argument 1 of parent (8 bytes)", origin("ld.param.u64 %rd1, [p];\n", "%rd1"));
+  EXPECT_EQ("argument 2 of parent (4 bytes)", origin("ld.param.u32 %r1, [n];\n", "%r1"));
   EXPECT_EQ("%tid.x", origin("mov.u32 %r1, %tid.x;\n", "%r1"));
 }
 

@@ -34,10 +34,11 @@ std::string built(const jit::Program& program) {
 
 constexpr char kRewritten[] =
     "_Z6parentPiPKi launches _Z5childPii: rewritten: block 32x1x1, moldable, flattened: threads with i < "
-    "p[8], "
-    "256 to a consumer block, children without threads skipped, 12 argument bytes, 1 of 2 arguments "
+    "argument 2 of child (int), 256 to a consumer block, children without threads skipped, 12 argument "
+    "bytes, 1 of 2 arguments "
     "grid-uniform, passed once, record 8 bytes, "
     "NULL stream\n"
+    "  in short: flattened\n"
     "  note: order proven: children of different threads never conflict\n";
 
 // The fixture's child uses a variable that other units cannot name.

@@ -20,6 +20,7 @@ inline std::string remark_text(const jit::SiteRemark& r) {
                      r.parent + " launches " + r.child + ": ";
   text += r.rewritten ? "rewritten" : "left (" + r.reason + ")";
   text += ": " + r.detail + "\n";
+  if (r.rewritten) text += "  in short: " + r.brief + "\n";
   for (const std::string& note : r.notes) text += "  note: " + note + "\n";
   return text;
 }

@@ -202,11 +202,11 @@ TEST(Rejections, ToArgumentsForAChildOfAnotherUnitStandInTheParents) {
 
 // Whether another unit calls a function that it names is not looked at.
 constexpr char kNamedElsewhere[] =
-    "parents:69:2: _Z6parentPiPKi launches _Z5childPii: left (launch-in-function): _Z6parentPiPKi is called, "
-    "not launched: by nothing in its unit\n";
+    "parents:69:2: _Z6parentPiPKi launches _Z5childPii: left (launch-in-function): parent(int*, int "
+    "const*) is called, not launched: by nothing in its unit\n";
 constexpr char kPassedElsewhere[] =
-    "parents:69:2: _Z6parentPiPKi launches : left (callee-unknown): the kernel's address is parameter 0 of "
-    "_Z6parentPiPKi, which nothing in its unit calls\n";
+    "parents:69:2: _Z6parentPiPKi launches : left (callee-unknown): the kernel's address is argument 1 of "
+    "parent (int*), which nothing in its unit calls\n";
 
 TEST(Rejections, ToAFunctionThatAnotherUnitMayCall) {
   const auto with = [](std::string text, const std::string& old, const std::string& now) {
@@ -252,7 +252,7 @@ TEST(Rejections, ToRunningAChildOfAnotherUnitAtOnce) {
 }
 
 constexpr char kTwoUnits[] =
-    "left (child-launches): _Z5otherPii and _Z6parentPiPKi are defined in different units\n";
+    "left (child-launches): other(int*, int) and parent(int*, int const*) are defined in different units\n";
 
 TEST(Rejections, ToChildrenOfDifferentUnits) {
   std::string other = child_text();
@@ -265,7 +265,8 @@ TEST(Rejections, ToChildrenOfDifferentUnits) {
 }
 
 constexpr char kLoopOfTwoUnits[] =
-    "left (several-sites): launched in and beside a loop, _Z5childPii and _Z5otherPii are defined in "
+    "left (several-sites): launched in and beside a loop, child(int*, int) and other(int*, int) are defined "
+    "in "
     "different units\n";
 
 TEST(Rejections, ToChildrenOfDifferentUnitsInALoop) {

@@ -70,6 +70,10 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(chain.pool, 15u);
   EXPECT_EQ(chain.concurrency, 16u);
   EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(kept.module.remarks.at(0).source.file, "a.cu");
+  EXPECT_EQ(kept.module.remarks.at(0).source.column, 3);
+  EXPECT_EQ(kept.module.remarks.at(0).brief, "brief");
+  EXPECT_EQ(kept.module.remarks.at(0).facts.at(0).value, "32x1x1");
   EXPECT_EQ(kept.module.remarks.at(1).reason, "site-in-loop");
   EXPECT_EQ(files_in_folder(), 2u) << "nothing but entries stays behind";
 }

@@ -81,6 +81,9 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   remark.granularity = "grid";
   remark.launcher = "device";
   remark.detail = "detail";
+  remark.source = {"a.cu", 12, 3};
+  remark.brief = "brief";
+  remark.facts = {{"block", "32x1x1"}};
   remark.notes = {"one", "two"};
   SiteRemark left;
   left.reason = "site-in-loop";
