@@ -7,7 +7,9 @@ import argparse
 import gzip
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -85,8 +87,9 @@ class Installation(Installed):
             "cmake/klap/klap-config-version.cmake", "cmake/klap/klap-targets.cmake")}
         expected |= {f"include/klap/{name}" for name in ("annotate.cuh", "klap.h", "version.h")}
         for tool in TOOLS:
-            expected |= {f"bin/{tool}", f"share/man/man1/{tool}.1.gz", f"share/bash-completion/completions/{tool}"}
-        expected.add("share/doc/klap-jit/copyright")
+            expected |= {f"bin/{tool}", f"share/man/man1/{tool}.1.gz", f"share/bash-completion/completions/{tool}",
+                         f"share/fish/vendor_completions.d/{tool}.fish"}
+        expected |= {"share/doc/klap-jit/copyright", "share/zsh/site-functions/_klap"}
         found = {str(path.relative_to(self.prefix)) for path in self.files()}
         by_build_type = {name for name in found if re.search(r"klap-targets-[a-z]+\.cmake$", name)}
         self.assertEqual(1, len(by_build_type))
@@ -157,22 +160,36 @@ class Installation(Installed):
 
 
 class Completion(Installed):
-    """Completion in bash, as bash asks for it: with the words of the line, where an equals sign is a word of its own."""
+    """What all completions do, each in its own shell, which `complete` asks."""
+
+    def environment(self):
+        return {"PATH": f"{self.prefix / 'bin'}:{os.environ['PATH']}", "HOME": str(self.folder)}
+
+    def need(self, shell):
+        if not shutil.which(shell):
+            self.skipTest(f"there is no {shell}")
+
+    def check_every_subcommand_and_option(self, complete):
+        for tool in TOOLS:
+            for commands, text in subcommands(self.prefix / "bin" / tool):
+                offered = {word for word in complete(tool, *commands, "--") if word.startswith("--")}
+                self.assertEqual(set(options(text)), offered)
+                for name in commands[-1:]:
+                    self.assertIn(name, complete(tool, *commands[:-1], name[0]))
+
+
+class CompletionInBash(Completion):
+    """As bash asks for it: with the words of the line, where an equals sign is a word of its own."""
 
     SCRIPT = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
              '_klap "$1" "${COMP_WORDS[COMP_CWORD]}"; printf "%s\\n" "${COMPREPLY[@]}"'
 
     def complete(self, *words):
         script = self.prefix / "share/bash-completion/completions" / words[0]
-        environment = {"PATH": f"{self.prefix / 'bin'}:{os.environ['PATH']}"}
-        return run(["bash", "-c", self.SCRIPT, "bash", script, *words], environment).split()
+        return run(["bash", "-c", self.SCRIPT, "bash", script, *words], self.environment()).split()
 
     def test_every_subcommand_and_option(self):
-        for tool in TOOLS:
-            for commands, text in subcommands(self.prefix / "bin" / tool):
-                self.assertEqual(options(text), self.complete(tool, *commands, "--"))
-                for name in commands[-1:]:
-                    self.assertIn(name, self.complete(tool, *commands[:-1], name[0]))
+        self.check_every_subcommand_and_option(self.complete)
 
     def test_words_with_values(self):
         self.assertEqual(["granularity="], self.complete("klap", "run", "--set", "gra"))
@@ -184,6 +201,75 @@ class Completion(Installed):
     def test_the_words_of_the_program_are_its_own(self):
         self.assertEqual([], self.complete("klap", "run", "./app", "--st"))
         self.assertEqual([], self.complete("klap", "run", "--quiet", "./app", "run", "--st"))
+        self.assertEqual([], self.complete("klap-ptx", "tune", "--", "./app", "--"))
+
+
+class CompletionInZsh(Completion):
+    # zsh itself drops what does not begin like the word that is completed.
+    SCRIPT = 'compadd() { local array=$@[-1]; print -l -- "${(@P)array}" }; _files() { print FILES }; ' \
+             '_default() { print REST }; script=$1; shift; words=("$@"); CURRENT=$#; set --; source $script'
+
+    def setUp(self):
+        self.need("zsh")
+        self.functions = self.prefix / "share/zsh/site-functions"
+
+    def complete(self, *words):
+        return run(["zsh", "-fc", self.SCRIPT, "zsh", self.functions / "_klap", *words], self.environment()).split()
+
+    def test_every_subcommand_and_option(self):
+        self.check_every_subcommand_and_option(self.complete)
+
+    def test_words_with_values(self):
+        self.assertIn("granularity=", self.complete("klap", "run", "--set", "gra"))
+        self.assertIn("--stats", self.complete("klap", "run", "--set", "granularity=grid", "--st"))
+        self.assertEqual(["FILES"], self.complete("klap", "run", "--report", "ru"))
+
+    def test_the_words_of_the_program_are_its_own(self):
+        self.assertEqual(["REST"], self.complete("klap", "run", "./app", "--st"))
+        self.assertEqual(["REST"], self.complete("klap-ptx", "tune", "--", "./app", "--"))
+
+    def test_the_key_that_completes(self):
+        """zsh finds the file by itself, and the tabulator completes a line that somebody writes."""
+        process, terminal = pty.fork()
+        if process == 0:
+            os.execvpe("zsh", ["zsh", "-f", "-i"], {**self.environment(), "TERM": "dumb"})
+        said = b""
+
+        def wait_for(text):
+            nonlocal said
+            while text not in said:
+                self.assertTrue(select.select([terminal], [], [], 30)[0], said)
+                said += os.read(terminal, 4096)
+
+        load = f"fpath=({self.functions} $fpath); autoload -Uz compinit; compinit -D -u; echo LOADED$((1 + 1))\n"
+        os.write(terminal, load.encode())
+        wait_for(b"LOADED2")
+        os.write(terminal, b"klap run --set gra\t")
+        wait_for(b"klap run --set granularity=")
+        os.close(terminal)
+        os.waitpid(process, 0)
+
+
+class CompletionInFish(Completion):
+    def setUp(self):
+        self.need("fish")
+
+    def complete(self, *words):
+        script = self.prefix / "share/fish/vendor_completions.d" / f"{words[0]}.fish"
+        line = "source $argv[1]; complete -C (string join -- ' ' $argv[2..])"
+        said = run(["fish", "--no-config", "-c", line, script, *words], self.environment(), self.folder)
+        return [row.partition("\t")[0] for row in said.splitlines()]
+
+    def test_every_subcommand_and_option(self):
+        self.check_every_subcommand_and_option(self.complete)
+
+    def test_words_with_values(self):
+        self.assertEqual(["granularity="], self.complete("klap", "run", "--set", "gra"))
+        self.assertEqual(["--stats"], self.complete("klap", "run", "--set", "granularity=grid", "--st"))
+        self.assertEqual([], self.complete("klap", "run", "--report", "ru"))
+
+    def test_the_words_of_the_program_are_its_own(self):
+        self.assertEqual([], self.complete("klap", "run", "./app", "--st"))
         self.assertEqual([], self.complete("klap-ptx", "tune", "--", "./app", "--"))
 
 
@@ -242,9 +328,12 @@ class DebianPackage(InFolder):
         self.copy(given.build / "bin/emulated/micro", "opt")
 
     def in_system(self, *words):
-        """Runs a program in the system as its root folder, with /proc, which nothing outside sees."""
-        environment = {"PATH": "/usr/bin", "HOME": "/tmp", "LD_LIBRARY_PATH": "/opt:/usr/local/cuda/lib64",
-                       "KLAP_LINKER": "driver", "KLAP_EMULATOR_QUIET": "1"}
+        """Runs a program in the system as its root folder, with /proc, which nothing outside sees.
+
+        The loader does not know the folder of NVRTC, as on many machines with a CUDA toolkit.
+        """
+        environment = {"PATH": "/usr/bin", "HOME": "/tmp", "LD_LIBRARY_PATH": "/opt", "KLAP_LINKER": "driver",
+                       "KLAP_EMULATOR_QUIET": "1"}
         script = 'mount --rbind /proc "$0/proc" && exec env -i "$@"'
         values = [f"{name}={value}" for name, value in environment.items()]
         return run(["unshare", "--mount", "sh", "-c", script, self.system, *values, shutil.which("chroot"), self.system,
@@ -270,7 +359,10 @@ class DebianPackage(InFolder):
         self.need_root()
         self.dpkg("--install", self.package)
         self.assertIn("install ok installed", self.dpkg("--status", "klap-jit"))
-        self.assertTrue((self.system / "usr/bin/klap").exists())
+        self.assertEqual("", self.dpkg("--verify", "klap-jit"))
+        for name in ("bin/klap", "share/bash-completion/completions/klap", "share/zsh/vendor-completions/_klap",
+                     "share/fish/vendor_completions.d/klap-ptx.fish", "share/man/man1/klap.1.gz"):
+            self.assertTrue((self.system / "usr" / name).exists(), name)
         self.dpkg("--purge", "klap-jit")
         self.assertEqual([], self.paths())
 
@@ -287,6 +379,7 @@ class DebianPackage(InFolder):
         self.assertIn(f"/usr/{given.libdir}/libklap_jit.so", said)
         self.assertIn("is fine", said)
         self.assertIn(SUMMARY, self.in_system("klap", "run", "/opt/micro", *MICRO))
+        self.assertIn("store(int*, long long, int)", self.in_system("klap", "explain", "/opt/micro"))
         self.dpkg("--purge", "klap-jit")
         self.assertEqual(before, self.paths())
 
