@@ -1,14 +1,23 @@
 #include "support/toolkit_library.h"
 
 #include <fmt/format.h>
+#include <link.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 namespace klap {
 namespace {
 
+std::string chosen_by(const char* variable) {
+  const char* const chosen = secure_getenv(variable);
+  return chosen != nullptr ? chosen : "";
+}
+
 std::vector<std::string> library_candidates(const std::string& stem, const char* variable) {
-  if (const char* chosen = secure_getenv(variable); chosen != nullptr && *chosen != '\0') return {chosen};
+  if (std::string chosen = chosen_by(variable); !chosen.empty()) return {std::move(chosen)};
   std::vector<std::string> folders = toolkit_folders();
   folders.insert(folders.begin(), "");  // the loader's own search
   std::vector<std::string> out;
@@ -40,7 +49,30 @@ void* open_toolkit_library(const std::string& stem, const char* variable) {
     if (first_problem.empty() && problem != nullptr) first_problem = problem;
   }
   throw Error(ErrorCode::Toolchain, fmt::format("cannot open lib{}: {}", stem, first_problem))
-      .fix(fmt::format("install the CUDA toolkit's library or name its file in {}", variable));
+      .fix(chosen_by(variable).empty()
+               ? fmt::format("install the CUDA toolkit's library or name its file in {}", variable)
+               : fmt::format("{} names this file; name another one, or unset it", variable));
+}
+
+std::string file_of_library(void* library) {
+  const link_map* map = nullptr;
+  return dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 ? map->l_name : "";
+}
+
+void open_beside(void* library, const std::string& name) {
+  if (dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD) != nullptr) return;
+  const std::filesystem::path file = file_of_library(library);
+  std::error_code error;
+  for (const auto& place : {file, std::filesystem::canonical(file, error)})
+    if (place.has_parent_path() &&
+        dlopen((place.parent_path() / name).c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr)
+      return;
+}
+
+void throw_missing(void* library, const char* name) {
+  throw Error(ErrorCode::Toolchain,
+              fmt::format("{} is missing: this is another library, or an old one", name))
+      .at(file_of_library(library));
 }
 
 }  // namespace klap

@@ -59,6 +59,14 @@ struct Nvrtc {
     return version(&major, &minor) == NVRTC_SUCCESS && std::pair(major, minor) >= std::pair(12, 4);
   }
 
+  // NVRTC opens a second library by its name, which the loader does not find where it does not find NVRTC.
+  // Its name has NVRTC's own version, so none of another version is taken.
+  void open_builtins(void* library) const {
+    int major = 0, minor = 0;
+    if (version(&major, &minor) == NVRTC_SUCCESS)
+      open_beside(library, fmt::format("libnvrtc-builtins.so.{}.{}", major, minor));
+  }
+
   static const Nvrtc& get() {
     static const Nvrtc opened = [] {
       Nvrtc n;
@@ -72,6 +80,7 @@ struct Nvrtc {
       resolve(library, "nvrtcGetProgramLogSize", n.log_size);
       resolve(library, "nvrtcGetProgramLog", n.log);
       resolve(library, "nvrtcGetErrorString", n.error_string);
+      n.open_builtins(library);
       nvrtc_opened.store(true);
       wait_first_at_exit();
       return n;
@@ -180,8 +189,12 @@ class LinkSession {
   }
 
   [[noreturn]] void fail(const std::string& what, nvJitLinkResult result) {
-    throw Error(ErrorCode::Link,
-                fmt::format("{} (nvJitLink result {}): {}", what, static_cast<int>(result), logs()));
+    const std::string log = logs();
+    Error error(ErrorCode::Link,
+                fmt::format("{} (nvJitLink result {}): {}", what, static_cast<int>(result), log));
+    if (log.find("Unsupported .version") != std::string::npos)
+      error.fix("the PTX is of a newer CUDA; name the nvJitLink of that in KLAP_NVJITLINK");
+    throw error;
   }
 
   std::string logs() {
@@ -195,7 +208,7 @@ class LinkSession {
       std::string text(size, '\0');
       if (api_.info_log(handle_, text.data()) == NVJITLINK_SUCCESS) out += text.c_str();
     }
-    return out;
+    return out.substr(0, out.find_last_not_of('\n') + 1);
   }
 
   const NvJitLink& api_;
