@@ -20,8 +20,8 @@ void damaged(std::string_view where, std::string_view reason) {
 
 Bytes piece(Bytes bytes, uint64_t offset, uint64_t size, std::string_view where, std::string_view field) {
   if (offset > bytes.size() || size > bytes.size() - offset) {
-    damaged(where, fmt::format("{} at {:#x} ({} bytes) reaches beyond the {} bytes there are", field, offset,
-                               size, bytes.size()));
+    damaged(where, fmt::format("{} at {:#x} ({} bytes) would reach beyond the {} bytes there are", field,
+                               offset, size, bytes.size()));
   }
   return bytes.subspan(offset, size);
 }

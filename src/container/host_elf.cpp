@@ -261,6 +261,14 @@ Error name_truncation(const Error& error, const std::string& bytes) {
       .fix("copy or build it again");
 }
 
+// PTX may end with zero bytes. The driver reads none of what follows one.
+std::string_view text_of_ptx(std::string_view bytes) {
+  const size_t end = std::min(bytes.find('\0'), bytes.size());
+  if (bytes.find_first_not_of('\0', end) == std::string_view::npos) return bytes.substr(0, end);
+  const auto line = 1 + std::ranges::count(bytes.substr(0, end), '\n');
+  throw Error(ErrorCode::Container, fmt::format("a zero byte stands in line {}, so this is no text", line));
+}
+
 }  // namespace
 
 std::vector<FileImage> find_images(std::string_view bytes) {
@@ -270,7 +278,7 @@ std::vector<FileImage> find_images(std::string_view bytes) {
   switch (bytes.size() < 8 ? ImageKind::Unknown : classify(std::string(bytes).c_str())) {
     case ImageKind::Ptx: {
       FileImage image{.kind = ImageKind::Ptx, .where = "whole file", .units = {}, .text = {}};
-      image.text = bytes.substr(0, bytes.find('\0'));
+      image.text = text_of_ptx(bytes);
       return {std::move(image)};
     }
     case ImageKind::Fatbin: {
@@ -281,7 +289,8 @@ std::vector<FileImage> find_images(std::string_view bytes) {
     case ImageKind::Archive:
       throw Error(ErrorCode::Unsupported, "is an archive of object files: take it apart with ar x");
     default:
-      throw Error(ErrorCode::Container, "is neither PTX, fatbin, cubin nor a host ELF file");
+      throw Error(ErrorCode::Container, "is neither PTX, fatbin, cubin nor a host ELF file")
+          .fix("name the program, or what nvcc makes of its kernels");
   }
 }
 

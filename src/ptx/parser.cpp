@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 
 #include "ptx/tree.h"
 
@@ -17,9 +18,17 @@ class Parser {
   void run() {
     while (!at_end()) item();
     if (m_.version.empty()) throw m_.error_at(0, "no .version directive: this is not PTX");
+    check_definitions();
   }
 
  private:
+  void check_definitions() const {
+    std::set<std::string_view> defined;
+    for (const Function& f : m_.functions)
+      if (f.is_definition && !defined.insert(f.name).second)
+        throw m_.error_at(f.name_token, "function '" + f.name + "' is defined twice");
+  }
+
   // ---- token helpers ----
   [[nodiscard]] bool at_end() const { return m_.tokens[at_].kind == TokenKind::End; }
   // Takes literals only, so that comparing costs a few instructions.

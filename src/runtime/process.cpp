@@ -2,10 +2,12 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <string>
 
+#include "settings/contradictions.h"
 #include "support/boundary.h"
 #include "support/log.h"
 
@@ -18,6 +20,10 @@ std::atomic<bool> forked{false};
 settings::Config* read_settings() {
   auto* const read = new settings::Config(settings::load_config());
   settings::apply_log_settings(*read);
+  // Each setting alone may be right. klap run refuses such settings before the program begins.
+  const auto contradiction = settings::find_contradiction(*read);
+  if (contradiction && std::ranges::count(read->problems, contradiction->what()) == 0)
+    read->problems.emplace_back(contradiction->what());
   for (const std::string& problem : read->problems) log().warn("{}", problem);
   return read;
 }

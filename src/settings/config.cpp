@@ -75,8 +75,8 @@ std::filesystem::path user_cache_folder(const Environment& environment) {
 void apply_config_file(Config& config) {
   try {
     apply_config_text(config, read_file(config.config_file), config.config_file.string());
-  } catch (const Error& error) {
-    config.problems.emplace_back(error.what());
+  } catch (Error& error) {
+    config.problems.emplace_back(error.fix("KLAP_CONFIG names this file").what());
   }
 }
 
@@ -150,7 +150,9 @@ void apply_log_settings(Config& config) {
     if (!config.log_file.empty()) set_log_file(with_process(config.log_file.string()));
   } catch (const Error& error) {
     config.problems.emplace_back(
-        Error(ErrorCode::Config, fmt::format("the log stays on standard error: {}", error.what())).what());
+        Error(ErrorCode::Config, fmt::format("the log stays on standard error: {}", error.what()))
+            .at("KLAP_LOG_FILE")
+            .what());
   }
 }
 

@@ -11,6 +11,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "settings/config.h"
 #include "settings/spelling.h"
@@ -27,12 +28,24 @@ std::string hint_for(std::string_view word, const std::vector<std::string_view>&
   return hint;
 }
 
+// A variable as the key of the same setting: KLAP_GRANULARITY as granularity.
+std::string as_key(std::string_view word) {
+  constexpr std::string_view kPrefix = "KLAP_";
+  std::string key(word.substr(word.starts_with(kPrefix) ? kPrefix.size() : 0));
+  std::ranges::transform(key, key.begin(), [](unsigned char c) { return std::tolower(c); });
+  return key;
+}
+
 // The likeliest slip of all, granularity = none, is reported by toml++ as a misspelt number.
 Error syntax_error(std::string_view description) {
   Error error(ErrorCode::Config, fmt::format("not valid TOML: {}", description));
   for (const char* const sign : {"value type", "floating-point", "boolean"}) {
     if (description.find(sign) != std::string_view::npos) return error.fix("text is written in quotes");
   }
+  if (description.find("control characters") != std::string_view::npos)
+    return error.fix("text ends with a quote, on its line");
+  if (description.find("root table") != std::string_view::npos)
+    return error.fix("the file has lines such as [defaults] and granularity = \"grid\"");
   return error;
 }
 
@@ -70,7 +83,9 @@ class FileReader {
       } else {
         const bool table = node.is_table() || node.is_array_of_tables();
         report(Error(ErrorCode::Config, fmt::format("unknown {} '{}'", table ? "table" : "key", key.str()))
-                   .fix(hint_for(key.str(), {"defaults", "kernel"})),
+                   .fix(find_key(Section::Defaults, key.str()) != nullptr
+                            ? "write it below [defaults], or below [[kernel]] and a name"
+                            : hint_for(key.str(), {"defaults", "kernel"})),
                key.source());
       }
     }
@@ -149,7 +164,7 @@ class FileReader {
       report(Error(ErrorCode::Config, fmt::format("unknown key '{}' in {}", key.str(), to_string(section)))
                  .fix(find_optimisation(key.str()) != nullptr
                           ? fmt::format("write optimise = \"{}=...\"", key.str())
-                          : hint_for(key.str(), keys(section))),
+                          : hint_for(as_key(key.str()), keys(section))),
              key.source());
       return std::nullopt;
     }

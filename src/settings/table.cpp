@@ -529,7 +529,7 @@ std::optional<Error> check_value(const Setting& setting, std::string_view name, 
   if (setting.type == SettingType::Optimise) {
     const Optimisations parsed = parse_optimise(value);
     const Error* const problem = std::get_if<Error>(&parsed);
-    return problem == nullptr ? std::nullopt : std::optional(*problem);
+    return problem == nullptr ? std::nullopt : std::optional(Error(*problem).at(std::string(name)));
   }
   if (is_valid(setting, value)) return std::nullopt;
   std::string hint = fmt::format("use {}", describe_values(setting));

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "support/error.h"
@@ -38,11 +38,13 @@ std::string read_file(const std::filesystem::path& path) {
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::Io, std::string("cannot open: ") + std::strerror(errno)).at(path.string());
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
+  std::string bytes;
+  std::array<char, 1 << 16> block;
+  while (in.read(block.data(), block.size()) || in.gcount() > 0)
+    bytes.append(block.data(), static_cast<size_t>(in.gcount()));
   if (in.bad())
     throw Error(ErrorCode::Io, std::string("cannot read: ") + std::strerror(errno)).at(path.string());
-  return std::move(bytes).str();
+  return bytes;
 }
 
 void make_folder(const std::filesystem::path& path) {

@@ -169,10 +169,10 @@ TEST_F(Run, MistakesAreToldBeforeAnythingRuns) {
                      "granularity cannot be 'gird' (fix: did you mean 'grid'?");
   expect_usage_error({"--set", "flaten=off"}, "did you mean 'flatten'?");
   expect_usage_error({"--set", "flatten=maybe"}, "flatten cannot be 'maybe'");
-  expect_usage_error({"--set", "granularity"}, "is no key=value");
+  expect_usage_error({"--set", "granularity"}, "is no KEY=VALUE");
   expect_usage_error({"--set", "quite_another=1"}, "klap settings lists them");
   expect_usage_error({"--config", path("absent.toml")}, "absent.toml");
-  expect_usage_error({"--stas"}, "--stas; did you mean --stats?");
+  expect_usage_error({"--stas"}, "unknown option '--stas'; did you mean --stats?");
   EXPECT_EQ(klap({"run"}).exit_code, 2);
   EXPECT_THAT(klap({"run", "--stats"}).err, HasSubstr("PROGRAM is required"));
 }

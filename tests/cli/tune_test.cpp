@@ -381,7 +381,8 @@ TEST_F(Tune, SaysWhatIsNotTriedInTime) {
 TEST_F(Tune, SaysWhatIsWrong) {
   EXPECT_THAT(tune({}, {"/no/such/program"}).err, HasSubstr("cannot start '/no/such/program'"));
   EXPECT_THAT(tune({}, {"true"}).err, HasSubstr("replaces none of the program's launches"));
-  EXPECT_THAT(tune({"--library", "/no/such/library"}, {"true"}).err, HasSubstr("--library PATH"));
+  EXPECT_THAT(tune({"--library", "/no/such/library"}, {"true"}).err,
+              HasSubstr("name libklap_jit.so with --library"));
   EXPECT_EQ(klap_ptx({"tune"}).exit_code, 2);
 }
 

@@ -130,37 +130,41 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"version", 4, 2, 2, "fatbin: version 2, known is 1"},
         Damage{"header_size", 6, 8, 2, "fatbin: header size 8 is too small"},
         Damage{"total_size", 8, 1 << 20, 8,
-               "fatbin: entries at 0x10 (1048576 bytes) reaches beyond the 192 bytes there are"},
+               "fatbin: entries at 0x10 (1048576 bytes) would reach beyond the 192 bytes there are"},
         Damage{"total_size_overflow", 8, ~uint64_t{0}, 8,
-               "fatbin: entries at 0x10 (18446744073709551615 bytes) reaches beyond the 192 bytes there are"},
+               "fatbin: entries at 0x10 (18446744073709551615 bytes) would reach beyond the 192 bytes there "
+               "are"},
         Damage{"cut_in_header", 8, 100, 8,
-               "fatbin entry 1: header at 0x0 (64 bytes) reaches beyond the 28 bytes there are"},
+               "fatbin entry 1: header at 0x0 (64 bytes) would reach beyond the 28 bytes there are"},
         Damage{"entry_version", kSecond + 2, 0x201, 2,
                "fatbin entry 1 (PTX for sm_90): header version 0x201, known is 0x101"},
         Damage{"entry_header_size", kSecond + 4, 63, 4,
                "fatbin entry 1 (PTX for sm_90): header size 63 is too small"},
         Damage{"entry_header_far", kSecond + 4, 0xFFFFFFFF, 4,
-               "fatbin entry 1 (PTX for sm_90): header at 0x0 (4294967295 bytes) reaches beyond the 104 "
+               "fatbin entry 1 (PTX for sm_90): header at 0x0 (4294967295 bytes) would reach beyond the 104 "
                "bytes there are"},
-        Damage{"payload_size", kSecond + 8, ~uint64_t{0}, 8,
-               "fatbin entry 1 (PTX for sm_90): padded payload at 0x58 (18446744073709551615 bytes) reaches "
-               "beyond the "
-               "104 bytes there are"},
+        Damage{
+            "payload_size", kSecond + 8, ~uint64_t{0}, 8,
+            "fatbin entry 1 (PTX for sm_90): padded payload at 0x58 (18446744073709551615 bytes) would reach "
+            "beyond the "
+            "104 bytes there are"},
         Damage{"compressed_size", kSecond + 16, 0xFFFFFF, 4,
-               "fatbin entry 1 (PTX for sm_90): payload at 0x58 (16777215 bytes) reaches beyond the 104 "
+               "fatbin entry 1 (PTX for sm_90): payload at 0x58 (16777215 bytes) would reach beyond the 104 "
                "bytes there are"},
         Damage{"not_compressed", kSecond + 16, 0, 4,
                "fatbin entry 1 (PTX for sm_90): compressed size 0 does not go with flags 0x2011"},
         Damage{"compressed_unsaid", kSecond + 40, 0x11, 8,
                "fatbin entry 1 (PTX for sm_90): compressed size 14 does not go with flags 0x11"},
         Damage{"options_record", kSecond + 20, 84, 4,
-               "fatbin entry 1 (PTX for sm_90): options record at 0x54 (8 bytes) reaches beyond the 88 bytes "
+               "fatbin entry 1 (PTX for sm_90): options record at 0x54 (8 bytes) would reach beyond the 88 "
+               "bytes "
                "there are"},
-        Damage{"options_text", kSecond + 72 + 4, 9, 4,
-               "fatbin entry 1 (PTX for sm_90): options text at 0x50 (9 bytes) reaches beyond the 88 bytes "
-               "there are"},
+        Damage{
+            "options_text", kSecond + 72 + 4, 9, 4,
+            "fatbin entry 1 (PTX for sm_90): options text at 0x50 (9 bytes) would reach beyond the 88 bytes "
+            "there are"},
         Damage{"name", kSecond + 32, 0x80000000, 4,
-               "fatbin entry 1 (PTX for sm_90): name at 0x80000000 (4 bytes) reaches beyond the 88 bytes "
+               "fatbin entry 1 (PTX for sm_90): name at 0x80000000 (4 bytes) would reach beyond the 88 bytes "
                "there are"},
         Damage{
             "uncompressed_size", kSecond + 56, 1001, 8,

@@ -180,7 +180,9 @@ TEST(OpenFile, OtherFilesAreErrorsThatNameThem) {
   for (const char* text : {"hello", "int main() { return 0; }", "\xB1\x43\x62\x46\1\0\0\0"}) {
     const TemporaryFile file(text);
     EXPECT_EQ(container_error([&] { open_file(file.path()); }),
-              file.path().string() + ": is neither PTX, fatbin, cubin nor a host ELF file");
+              file.path().string() +
+                  ": is neither PTX, fatbin, cubin nor a host ELF file (fix: name the program, "
+                  "or what nvcc makes of its kernels)");
   }
   try {
     open_file("/nonexistent/program");
@@ -207,7 +209,7 @@ TEST(OpenFile, ErrorsSayWhereInTheFile) {
   const TemporaryFile file(bytes);
   const std::string message = container_error([&] { open_file(file.path()); });
   EXPECT_TRUE(message.starts_with(file.path().string() + ": wrapper ")) << message;
-  EXPECT_TRUE(contains(message, ": fatbin: entries at 0x10 (1099511627776 bytes) reaches beyond the "))
+  EXPECT_TRUE(contains(message, ": fatbin: entries at 0x10 (1099511627776 bytes) would reach beyond the "))
       << message;
 }
 

@@ -95,12 +95,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, BrokenConfig, testing::ValuesIn(kBroken),
                          [](const auto& broken) { return broken.param.kind; });
 
 TEST_F(BrokenConfig, MissingFile) {
-  expect_one_warning("KLAP_CONFIG=" + path("absent"), "FILE: cannot open: No such file or directory");
+  expect_one_warning("KLAP_CONFIG=" + path("absent"),
+                     "FILE: cannot open: No such file or directory (fix: KLAP_CONFIG names this file)");
 }
 
 TEST_F(BrokenConfig, Folder) {
   std::filesystem::create_directory(path("folder"));
-  expect_one_warning("KLAP_CONFIG=" + path("folder"), "FILE: is a folder, not a file");
+  expect_one_warning("KLAP_CONFIG=" + path("folder"),
+                     "FILE: is a folder, not a file (fix: KLAP_CONFIG names this file)");
 }
 
 // Sound parts of a file with a broken one keep their effect.

@@ -198,7 +198,9 @@ TEST_F(TemporaryFolder, MissingConfigFileIsOneProblem) {
   const std::string file = (folder_ / "absent.toml").string();
   const Config config = from_environment({{"KLAP_CONFIG", file}});
   EXPECT_EQ(granularity_of(config, kParent), Granularity::Auto);
-  EXPECT_THAT(config.problems, ElementsAre(file + ": cannot open: No such file or directory"));
+  EXPECT_THAT(config.problems,
+              ElementsAre(file + ": cannot open: No such file or directory (fix: KLAP_CONFIG names "
+                                 "this file)"));
 }
 
 TEST_F(TemporaryFolder, FolderAsConfigFileIsOneProblem) {

@@ -48,6 +48,8 @@ const Setting* find_setting(const std::string& name) {
 }
 
 std::string unknown(const std::string& name) {
+  if (std::ranges::find(settings::table(), name, &Setting::key) != settings::table().end())
+    return fmt::format("'{}' chooses kernels in a config file, which --config names", name);
   std::vector<std::string> all;
   for (const Setting& setting : settings::table())
     if (is_for_programs(setting)) std::ranges::copy(names_of(setting), std::back_inserter(all));
@@ -74,11 +76,15 @@ void add_optimisation(const std::string& text) {
 
 std::string setting_problem(const std::string& key_and_value) {
   const auto [name, value] = split(key_and_value);
-  if (name.empty()) return fmt::format("'{}' is no key=value, as granularity=grid", key_and_value);
+  if (name.empty()) return fmt::format("'{}' is no KEY=VALUE, such as granularity=grid", key_and_value);
   const Setting* const setting = find_setting(name);
   if (setting == nullptr) return unknown(name);
   const std::optional<Error> problem = settings::check_value(*setting, name, value);
   return problem ? problem->what() : "";
+}
+
+std::string name_in_environment(const std::string& key_and_value) {
+  return std::string(find_setting(split(key_and_value).first)->name());
 }
 
 void apply_setting(const std::string& key_and_value) {

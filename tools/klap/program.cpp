@@ -13,6 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "container/bytes.h"
+#include "container/elf64.h"
+#include "klap/version.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -37,6 +40,12 @@ std::string search(const std::string& name) {
     if (unusable.empty()) unusable = std::move(path);
   }
   return unusable;
+}
+
+std::string not_found(const std::string& name) {
+  if (name.find('/') != std::string::npos) return "was not found";
+  return access(name.c_str(), F_OK) == 0 ? fmt::format("was not found in PATH; write ./{}", name)
+                                         : "was not found in PATH";
 }
 
 struct ElfFile {
@@ -76,6 +85,20 @@ Elf64_Half machine_of_this() {
   return self ? self->header.e_machine : EM_NONE;
 }
 
+// The version in a preload library (shim/version.cpp); empty if it is another library.
+std::string version_of_library(const std::string& path) {
+  const std::string bytes = read_file(path);
+  try {
+    const container::Elf64 elf(container::as_bytes(bytes), path);
+    const container::ElfSection* const section = elf.find(".klap_version");
+    if (section == nullptr) return "";
+    const std::string_view text = container::as_text(elf.content(*section));
+    return std::string(text.substr(0, text.find('\0')));
+  } catch (const Error&) {
+    return "";  // what is damaged is no such library
+  }
+}
+
 // The loader ignores LD_PRELOAD in programs that run with rights that their user does not have.
 bool gains_rights(const std::string& path, const struct stat& status) {
   if ((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) return true;
@@ -84,9 +107,22 @@ bool gains_rights(const std::string& path, const struct stat& status) {
   return geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
+// The program that the first line of a script names; empty if the file is no script.
+std::string interpreter_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string line;
+  if (!std::getline(in, line) || !line.starts_with("#!")) return "";
+  const size_t begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+  return line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+}
+
 // Why nothing can be preloaded into an executable file. A script is as good as what interprets it.
 std::string preload_problem(const std::string& path) {
-  if (!is_elf(path)) return "";
+  if (!is_elf(path)) {
+    const std::string interpreter = interpreter_of(path);
+    if (interpreter.empty() || access(interpreter.c_str(), F_OK) == 0) return "";
+    return fmt::format("is a script for {}, which is not there; correct its first line", interpreter);
+  }
   const std::optional<ElfFile> file = read_elf(path);
   if (!file || file->header.e_machine != machine_of_this())
     return "is for another processor, so the library cannot be preloaded into it";
@@ -103,12 +139,12 @@ FoundProgram find_program(const std::string& name) {
   FoundProgram found{.path = search(name), .problem = {}};
   struct stat status {};
   if (found.path.empty() || stat(found.path.c_str(), &status) != 0) {
-    return {.path = {}, .problem = "was not found", .exit_code = kNotFound};
+    return {.path = {}, .problem = not_found(name), .exit_code = kNotFound};
   }
   if (S_ISDIR(status.st_mode)) {
     found.problem = "is a folder";
   } else if (access(found.path.c_str(), X_OK) != 0) {
-    found.problem = "is not executable";
+    found.problem = "is not executable; if it is a program, use chmod +x";
   } else if (gains_rights(found.path, status)) {
     found.problem = "runs with the rights of another user or group, so the loader preloads nothing into it";
   } else {
@@ -122,7 +158,11 @@ std::string library_problem(const std::string& library) {
   if (access(library.c_str(), R_OK) != 0) return "cannot be read";
   const std::optional<ElfFile> file = is_elf(library) ? read_elf(library) : std::nullopt;
   if (!file || file->header.e_type != ET_DYN) return "is no shared library";
-  return file->header.e_machine == machine_of_this() ? "" : "is for another processor";
+  if (file->header.e_machine != machine_of_this()) return "is for another processor";
+  const std::string version = version_of_library(library);
+  if (version.empty()) return "is not libklap_jit.so";
+  if (version == KLAP_VERSION) return "";
+  return fmt::format("is of version {}, and this program of version {}", version, KLAP_VERSION);
 }
 
 }  // namespace klap::tool

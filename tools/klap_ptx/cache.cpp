@@ -26,7 +26,7 @@ using nlohmann::json;
 std::unique_ptr<jit::DiskCache> require_cache(const settings::Config& config) {
   auto cache = runtime::make_disk_cache(config);
   if (cache) return cache;
-  throw Error(ErrorCode::Config, config.cache_disabled ? "KLAP_CACHE_DISABLE is set"
+  throw Error(ErrorCode::Config, config.cache_disabled ? "there is no cache: KLAP_CACHE_DISABLE is set"
                                                        : "there is no cache folder: HOME is not set")
       .fix(config.cache_disabled ? "unset it" : "name a folder in KLAP_CACHE_DIR");
 }

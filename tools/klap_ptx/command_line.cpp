@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
 
 #include "klap/version.h"
 #include "klap_ptx/input.h"
@@ -55,9 +56,17 @@ class ShortHelp : public CLI::Formatter {
   }
 };
 
-int usage_error(std::string_view message) {
-  fmt::print(stderr, "{0}: {1}\nRun {0} --help for more.\n", program_name(), message);
+// `command` is the subcommand that is meant, with a blank before it; empty if none is.
+int usage_error(std::string_view message, std::string_view command) {
+  fmt::print(stderr, "{0}: {1}\nRun {0}{2} --help for more.\n", program_name(), message, command);
   return kBadUsage;
+}
+
+std::string subcommand_path(const CLI::App& app, std::span<const std::string> words) {
+  if (words.empty()) return "";
+  for (const CLI::App* command : app.get_subcommands({}))
+    if (command->get_name() == words[0]) return " " + words[0] + subcommand_path(*command, words.subspan(1));
+  return "";
 }
 
 std::vector<std::string> listed_subcommands(const CLI::App& app) {
@@ -109,20 +118,41 @@ std::string check_subcommand(const CLI::App& app, const FrontCommand& front,
                            : check_subcommand(**next, front, words.subspan(1));
 }
 
-// "; did you mean --stats?" for the first option that a subcommand does not know; empty if none is near.
-std::string near_option(const CLI::App& app) {
+const CLI::App& parsed_subcommand(const CLI::App& app) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
-  const std::vector<std::string> names = long_options(*command);
-  for (const std::string& word : command->remaining()) {
+  return *command;
+}
+
+// Returns what to say of the first word that a subcommand does not know.
+std::string unknown_word(const CLI::App& app) {
+  const CLI::App& command = parsed_subcommand(app);
+  const std::vector<std::string> names = long_options(command), words = command.remaining();
+  for (const std::string& word : words) {
     if (!word.starts_with('-') || word.find_first_not_of('-') == std::string::npos) continue;
     const std::string name = word.substr(0, word.find('='));
     // "-json" is one dash away from what was meant.
     const auto near =
         settings::nearest(name.starts_with("--") ? name : "-" + name, {names.begin(), names.end()});
-    return near ? fmt::format("; did you mean {}?", *near) : "";
+    return fmt::format("unknown option '{}'{}", name, near ? fmt::format("; did you mean {}?", *near) : "");
   }
-  return "";
+  return fmt::format("one argument too many: {}", fmt::join(words, " "));
+}
+
+// The error of an option whose value is missing tells the option, and its values in CLI11's own form.
+std::string missing_value(const CLI::App& app, std::string_view error) {
+  const std::string name(error.substr(0, error.find(':')));
+  const CLI::Option* const option = parsed_subcommand(app).get_option_no_throw(name);
+  if (option == nullptr) return std::string(error);
+  const std::string type = option->get_type_name();
+  return fmt::format("{} needs a value: {}", name, type.substr(type.find(':') + 1));
+}
+
+// "Could not convert: --samples = many"
+std::string wrong_number(std::string_view error) {
+  const size_t name = error.find("--"), value = error.find(" = ");
+  if (name == std::string_view::npos || value == std::string_view::npos) return std::string(error);
+  return fmt::format("{}: '{}' is no number", error.substr(name, value - name), error.substr(value + 3));
 }
 
 int parse_and_run(const FrontCommand& command, std::vector<std::string> words) {
@@ -132,8 +162,9 @@ int parse_and_run(const FrontCommand& command, std::vector<std::string> words) {
   app.formatter(std::make_shared<ShortHelp>());
   app.footer(command.footer);
   command.add_subcommands(app);
+  const std::string path = subcommand_path(app, words);
   if (const std::string problem = check_subcommand(app, command, words); !problem.empty())
-    return usage_error(problem);
+    return usage_error(problem, path);
   if (command.prepare) command.prepare(app, words);
   std::ranges::reverse(words);  // as CLI11 takes them
   try {
@@ -142,10 +173,14 @@ int parse_and_run(const FrontCommand& command, std::vector<std::string> words) {
     return app.exit(request);  // prints the help or the version
   } catch (const CLI::RuntimeError& ended) {
     return ended.get_exit_code();
-  } catch (const CLI::ExtrasError& error) {
-    return usage_error(error.what() + near_option(app));
+  } catch (const CLI::ExtrasError&) {
+    return usage_error(unknown_word(app), path);
+  } catch (const CLI::ArgumentMismatch& error) {
+    return usage_error(missing_value(app, error.what()), path);
+  } catch (const CLI::ConversionError& error) {
+    return usage_error(wrong_number(error.what()), path);
   } catch (const CLI::ParseError& error) {
-    return usage_error(error.what());
+    return usage_error(error.what(), path);
   }
   // A full disk must not pass for success.
   if (std::fflush(stdout) != 0) {
@@ -159,6 +194,10 @@ int parse_and_run(const FrontCommand& command, std::vector<std::string> words) {
 int run_front_command(FrontCommand (*make_command)(), int argc, char** argv) {
   try {
     return parse_and_run(make_command(), {argv + std::min(argc, 1), argv + argc});
+  } catch (const std::system_error& error) {
+    // fmt throws it, which only prints.
+    fmt::print(stderr, "{}: cannot write to standard output: {}\n", program_name(), error.code().message());
+    return kBadInput;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", program_name(), error.what());
     return kBadInput;

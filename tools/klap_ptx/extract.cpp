@@ -50,7 +50,8 @@ class Extraction {
     }
     if (damaged_ != 0) {
       throw Error(ErrorCode::Container,
-                  fmt::format("{} damaged, see index.json in the output folder", damaged_))
+                  fmt::format("{} damaged; index.json in the output folder says which",
+                              damaged_ == 1 ? "a part is" : fmt::format("{} parts are", damaged_)))
           .at(options_.file);
     }
   }

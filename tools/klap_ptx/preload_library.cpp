@@ -35,7 +35,7 @@ std::string find_preload_library(const std::string& given) {
   for (const std::string& place : places)
     if (fs::exists(place, error)) return fs::canonical(place).string();
   throw Error(ErrorCode::Io, fmt::format("there is no library at {}", fmt::join(places, ", ")))
-      .fix(fmt::format("--library PATH of {}", kFile));
+      .fix(fmt::format("name {} with --library", kFile));
 }
 
 std::string preloaded_besides() {

@@ -67,7 +67,9 @@ void ControlFlow::flatten(const Statement& block) {
         break;
       case StatementKind::Label:
         last_label = module_.text(s.head);
-        labels_.emplace(ScopedName(&block, last_label), static_cast<uint32_t>(instructions_.size()));
+        if (!labels_.emplace(ScopedName(&block, last_label), static_cast<uint32_t>(instructions_.size()))
+                 .second)
+          throw module_.error_at(s.head, "label '" + std::string(last_label) + "' is defined twice");
         break;
       case StatementKind::Directive:
         if (module_.is(s.head, ".branchtargets") || module_.is(s.head, ".callprototype"))

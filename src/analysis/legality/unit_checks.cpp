@@ -25,6 +25,12 @@ std::optional<Rejection> check_unit(const Module& m, bool debug_allowed) {
     return reject(Reason::NotUnderstood,
                   fmt::format("PTX {} for target {} ({})", m.version, m.target, directive));
   }
+  if (m.address_size == 32)
+    return reject(
+        Reason::NotUnderstood,
+        fmt::format(
+            "addresses of 32 bits ({})",
+            m.place(std::ranges::find(m.items, ptx::ItemKind::AddressSize, &ptx::Item::kind)->tokens.first)));
   if (ptx::runs_in_lockstep(*target)) {
     return reject(Reason::TargetTooOld, fmt::format("the unit's target is {} ({})", m.target, directive));
   }

@@ -23,8 +23,9 @@ std::string why_without_code(const container::Fatbin& fatbin, uint32_t sm) {
   if (targets.empty()) return "";
   if (!is_machine_code) {
     return fmt::format(
-        "the unit holds LTO-IR alone, and whether that launches kernels cannot be seen (for {})",
-        fmt::join(targets, ", "));
+        "the unit holds LTO-IR alone (for {1}), and whether that launches kernels cannot be seen; build it "
+        "with PTX, as by nvcc -gencode arch=compute_{0},code=compute_{0}",
+        sm, fmt::join(targets, ", "));
   }
   if (!container::mentions_device_launch(fatbin)) return "";
   return fmt::format(

@@ -36,12 +36,17 @@ Findings look_at_all(const DoctorOptions& options) {
   Devices devices = find_devices();
   Findings all = std::move(devices.findings);
   const auto add = [&all](Findings more) { all.insert(all.end(), more.begin(), more.end()); };
-  add(find_toolchain(config, devices.driver_version));
+  const Findings toolchain = find_toolchain(config, devices.driver_version);
+  const bool has_nvrtc = std::ranges::none_of(toolchain, [](const Finding& finding) {
+    return finding.what == "NVRTC" && finding.state == State::Broken;
+  });
+  add(toolchain);
   add(check_settings(config));
   std::string library;
   add({check_cache(config), check_library(options.library, library)});
-  add({check_rewriting(config, devices.sm.value_or(kSmWithoutDevice)),
-       check_sample_run(library, devices.sm.has_value())});
+  add(has_nvrtc ? Findings{check_rewriting(config, devices.sm.value_or(kSmWithoutDevice)),
+                           check_sample_run(library, devices.sm.has_value())}
+                : without_nvrtc());
   return all;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "jit/compile/toolchain.h"
 #include "jit/module.h"
@@ -107,6 +108,15 @@ std::map<std::string, std::string> environment_of_sample(const std::string& libr
           {"KLAP_TUNE", "off"}};
 }
 
+// Returns the lines that a program has printed, without those in which the emulated GPU speaks of itself.
+std::string without_emulator(const std::string& said) {
+  std::istringstream lines(said);
+  std::string out;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("klap emulator: ")) out += (out.empty() ? "" : "\n") + line;
+  return out;
+}
+
 Finding judge_run(const RunOutcome& outcome, const std::string& said, const std::string& statistics) {
   constexpr const char* kTellMe = "run it with KLAP_LOG=info, and klap explain on your program";
   if (outcome.is_killed) return {kRun, State::Broken, "a small program does not end", kTellMe};
@@ -151,6 +161,11 @@ Finding check_rewriting(const settings::Config& config, uint32_t sm) {
   }
 }
 
+Findings without_nvrtc() {
+  constexpr const char* kWhy = "nothing is rewritten without NVRTC";
+  return {{kRewriting, State::NotChecked, kWhy, ""}, {kRun, State::NotChecked, kWhy, ""}};
+}
+
 Finding check_sample_run(const std::string& library, bool has_device) {
   if (!has_device) return {kRun, State::NotChecked, "there is no GPU to run a small program on", ""};
   if (library.empty())
@@ -162,9 +177,7 @@ Finding check_sample_run(const std::string& library, bool has_device) {
                        output,
                        std::chrono::seconds(120)};
   const RunOutcome outcome = run_program(run);
-  std::string said = read_file(output);
-  said.erase(std::find_if(said.rbegin(), said.rend(), [](char c) { return c != '\n'; }).base(), said.end());
-  return judge_run(outcome, said, statistics);
+  return judge_run(outcome, without_emulator(read_file(output)), statistics);
 }
 
 int run_sample() {

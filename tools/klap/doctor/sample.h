@@ -14,5 +14,7 @@ namespace klap::tool {
 Finding check_rewriting(const settings::Config& config, uint32_t sm);
 // Whether it runs right, in a process of its own with the library preloaded.
 Finding check_sample_run(const std::string& library, bool has_device);
+// Returns the findings in place of both where NVRTC is broken, which has a finding of its own.
+Findings without_nvrtc();
 
 }  // namespace klap::tool

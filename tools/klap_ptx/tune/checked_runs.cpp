@@ -112,6 +112,13 @@ std::vector<ChildSizes> CheckedRuns::count_sizes() const {
   return problem.empty() ? child_sizes(statistics()) : std::vector<ChildSizes>();
 }
 
+void CheckedRuns::throw_unreplaced() const {
+  throw Error(ErrorCode::Unsupported, "the library replaces none of the program's launches")
+      .fix(expected_code_ == 0
+               ? program_name() + " explain says why"
+               : fmt::format("the program fails with exit code {}; run it alone first", expected_code_));
+}
+
 // An empty object if the last run has written none.
 nlohmann::json CheckedRuns::statistics() const {
   if (!fs::exists(file("stats.json"))) return nlohmann::json::object();

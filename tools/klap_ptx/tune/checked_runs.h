@@ -51,6 +51,8 @@ class CheckedRuns {
   // One run whose kernels are not timed, with what is wrong with it.
   [[nodiscard]] std::pair<RunOutcome, std::string> run(const Variables& setting) const;
 
+  // For a program whose launches are all its own.
+  [[noreturn]] void throw_unreplaced() const;
   [[nodiscard]] std::string file(const char* name) const { return folder_.file(name); }
   // The library looks for tuned settings in these files, one for each module. The last measured run told.
   [[nodiscard]] const std::vector<std::string>& tuned_files() const { return tuned_files_; }
