@@ -73,24 +73,43 @@ std::string distant_text(const analysis::HostMemory& memory, const analysis::Hos
   return fmt::format("{} + {}", memory_text(memory, parent), ptx::in_cuda_words(to_string(distance), parent));
 }
 
+using Texts = std::set<std::string>;
+
+// Pairs of memory that must be apart, and what is at distances from them. Dozens are not read in a sentence,
+// so a note names two, and the facts have all.
+struct ApartTexts {
+  Texts pairs, places;
+};
+ApartTexts apart_texts(const analysis::OrderConditions& conditions, const ptx::Function& parent) {
+  ApartTexts texts;
+  for (const auto& [a, b] : conditions.apart_at_few_places()) {
+    texts.pairs.insert(fmt::format("{} and {}", memory_text(a, parent), memory_text(b, parent)));
+    for (const analysis::HostMemory* const memory : {&a, &b}) {
+      for (const analysis::HostDistance& distance : memory->distances)
+        texts.places.insert(distant_text(*memory, distance, parent));
+    }
+  }
+  return texts;
+}
+constexpr size_t kMostPairs = 2;
+std::string pairs_text(const Texts& pairs) {
+  const auto behind = std::next(pairs.begin(), static_cast<ptrdiff_t>(std::min(pairs.size(), kMostPairs)));
+  std::string text = fmt::format("{}", fmt::join(pairs.begin(), behind, ", "));
+  if (behind != pairs.end()) text += fmt::format(", and {} more pairs", pairs.size() - kMostPairs);
+  return text;
+}
+
 // The conditions on a launch under which its children overlap: ", where ..."; empty if there are none.
 std::string conditions_text(const analysis::OrderConditions& conditions, const ptx::Function& parent) {
   std::vector<std::string> parts;
   if (conditions.several_blocks) parts.emplace_back("the parent has more than one block");
-  std::set<std::string> limits;
+  Texts limits;
   for (const analysis::BlockLimit& limit : conditions.block_limits)
     limits.insert(ptx::in_cuda_words(to_string(limit.bound), parent));
   if (!limits.empty())
     parts.push_back(fmt::format("more than one of them begins below {}", fmt::join(limits, " and ")));
-  std::set<std::string> apart, places;
-  for (const auto& [a, b] : conditions.apart_at_few_places()) {
-    apart.insert(fmt::format("{} and {}", memory_text(a, parent), memory_text(b, parent)));
-    for (const analysis::HostMemory* const memory : {&a, &b}) {
-      for (const analysis::HostDistance& distance : memory->distances)
-        places.insert(distant_text(*memory, distance, parent));
-    }
-  }
-  if (!apart.empty()) parts.push_back(fmt::format("in different allocations are {}", fmt::join(apart, ", ")));
+  const auto& [pairs, places] = apart_texts(conditions, parent);
+  if (!pairs.empty()) parts.push_back("in different allocations are " + pairs_text(pairs));
   if (!places.empty()) parts.push_back(fmt::format("likewise what is at {}", fmt::join(places, ", ")));
   std::vector<std::string> numbers;
   for (const auto& [offset, bytes] : conditions.not_negative)
@@ -149,6 +168,9 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
   if (strategy.keeps_all_orders() && !planned.order.conditions.apart.empty())
     remark.notes.push_back("without order" + conditions_text(planned));
   note_parts(remark, planned);
+  const Texts pairs = apart_texts(planned.order.conditions, planned.parent->function).pairs;
+  if (pairs.size() > kMostPairs)
+    remark.facts.push_back({"different_allocations", fmt::format("{}", fmt::join(pairs, "; "))});
   std::string note = by_one ? strategy.one_thread_note() : "";
   if (!note.empty()) remark.notes.push_back(std::move(note));
 }
