@@ -84,6 +84,11 @@ class ProgramsTest(WithBuild):
         self.assertEqual(len(wrong), 1)
         self.assertIn("killed", wrong[0])
 
+    def test_a_program_that_hangs_natively_is_not_run_so(self):
+        entry = dict(ENTRY, hangs_natively=True)
+        with mock.patch.object(programs, "LIMIT", 5):
+            self.assertEqual(self.check("sleep 60", f"echo PASS p; {write_stats(STATS)}", entry, 1), [])
+
     def test_lines_a_preloaded_run_must_print(self):
         entry = {"name": "p", "compare": False, "preloaded_lines": ["ptx: right"]}
         natively = "echo ptx: refused; echo PASS p"

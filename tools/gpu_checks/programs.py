@@ -61,7 +61,7 @@ def judge_preloaded(entry, native, outcome, stats):
     wrong = []
     if problem := verdict(outcome):
         return [problem]
-    if entry.get("compare", True) and not verdict(native) and lines(native) != lines(outcome):
+    if native and entry.get("compare", True) and not verdict(native) and lines(native) != lines(outcome):
         wrong.append("output differs, " + first_difference(lines(native), lines(outcome)))
     for line in entry.get("preloaded_lines", []):
         if line not in outcome.out.splitlines():
@@ -135,10 +135,12 @@ def record_of(outcome, stats, wrong):
 
 def check(where, entry, repeats, say):
     """Runs one program; returns its record, with what is wrong under "wrong"."""
-    native = run_native(where, entry)
-    wrong = [f"natively: {verdict(native)}"] if verdict(native) and not entry.get("loses_launches") else []
-    record = {"name": entry["name"], "native": {"code": native.code, "seconds": round(native.seconds, 3),
-                                                "output": native.out.splitlines()}, "preloaded": []}
+    native = None if entry.get("hangs_natively") else run_native(where, entry)
+    wrong = []
+    if native and verdict(native) and not entry.get("loses_launches"):
+        wrong = [f"natively: {verdict(native)}"]
+    record = {"name": entry["name"], "native": native and {"code": native.code, "seconds": round(native.seconds, 3),
+                                                           "output": native.out.splitlines()}, "preloaded": []}
     for repeat in range(repeats):
         outcome, stats = run_preloaded(where, entry)
         found = judge_preloaded(entry, native, outcome, stats)
