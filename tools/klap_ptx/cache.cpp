@@ -12,6 +12,7 @@
 
 #include "jit/cache/disk_cache.h"
 #include "klap_ptx/input.h"
+#include "klap_ptx/progress.h"
 #include "runtime/load/module_cache.h"
 #include "runtime/parents/guard_choice.h"
 #include "runtime/parents/guard_profiles.h"
@@ -228,16 +229,20 @@ void cache_warm(const CacheOptions& options) {
   const container::File file = open_device_code(options.file);
   jit::CacheFolder::open(cache->options().folder);  // fails before anything is built
   json images = json::array();
+  Progress progress("building");
   for (const uint32_t sm : options.sm) {
     const size_t before = images.size();
     bool launches = false;
     for_each_image(file, sm, [&](const Image& image) {
       launches = launches || std::ranges::any_of(image.program.units, &jit::Unit::launches);
       if (std::ranges::none_of(image.program.units, &can_be_rewritten)) return;
+      progress.at(fmt::format("{} for sm_{}", image.label, sm));
       const Warmed warmed = warm(image, *cache, config, sm);
       images.push_back(to_json(warmed));
+      const auto pause = progress.pause();
       if (!options.json) print_warmed(warmed);
     });
+    const auto pause = progress.pause();
     // Not an error: a program need not have code for every target that a list of machines names.
     if (images.size() == before && !options.json) {
       fmt::print("{}: sm {}: {}\n", options.file, sm,
@@ -246,6 +251,7 @@ void cache_warm(const CacheOptions& options) {
     }
   }
   if (!options.json) return;
+  const auto pause = progress.pause();
   print_json(
       {{"file", options.file}, {"folder", cache->options().folder.string()}, {"images", std::move(images)}});
 }

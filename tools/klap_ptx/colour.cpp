@@ -51,11 +51,13 @@ std::string coloured_line(std::FILE* stream, std::string line) {
 
 }  // namespace
 
-bool has_colours(std::FILE* stream) {
+bool is_terminal(std::FILE* stream) {
   const char* const terminal = std::getenv("TERM");
   const bool is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
-  return !is_set("NO_COLOR") && !is_dumb && isatty(fileno(stream)) == 1;
+  return !is_dumb && isatty(fileno(stream)) == 1;
 }
+
+bool has_colours(std::FILE* stream) { return !is_set("NO_COLOR") && is_terminal(stream); }
 
 std::string coloured(std::FILE* stream, Colour colour, std::string_view text) {
   if (!has_colours(stream)) return std::string(text);

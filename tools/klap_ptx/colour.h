@@ -9,6 +9,9 @@ namespace klap::tool {
 
 enum class Colour { Bold, Red, Green, Yellow, Blue };
 
+// Whether the stream goes to a terminal that knows control sequences.
+bool is_terminal(std::FILE* stream);
+
 // Whether text for this stream may have colours.
 bool has_colours(std::FILE* stream);
 

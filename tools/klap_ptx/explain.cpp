@@ -11,6 +11,7 @@
 #include "klap_ptx/command_line.h"
 #include "klap_ptx/input.h"
 #include "klap_ptx/kernel_names.h"
+#include "klap_ptx/progress.h"
 #include "runtime/remark_json.h"
 #include "support/error.h"
 
@@ -89,7 +90,9 @@ class Explanation {
   void judge(const settings::Config& config) {
     const jit::Request request = make_request(config, options_.policy);
     const container::File file = open_device_code(options_.file);
+    Progress progress("reading");
     for_each_image(file, options_.policy.sm, [&](const Image& image) {
+      progress.at(image.label);
       if (image.kind == container::ImageKind::Ptx) require_functions(image);
       for (const jit::SiteRemark& remark : jit::explain_module(image.program, request)) add(image, remark);
       for (const jit::SiteRemark& remark : units_of_other_targets(image, options_.policy.sm))

@@ -10,6 +10,7 @@
 
 #include "jit/inspect.h"
 #include "klap_ptx/input.h"
+#include "klap_ptx/progress.h"
 #include "runtime/remark_json.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -29,11 +30,13 @@ struct Outcome {
   explicit Outcome(const RewriteOptions& given) : options(given) {}
 
   const RewriteOptions& options;
+  Progress progress{"rewriting"};
   std::vector<Product> products;
   std::vector<jit::SiteRemark> remarks;
   json sites = json::array();
 
   void add_remarks(const Image& image, const std::vector<jit::SiteRemark>& more) {
+    const auto pause = progress.pause();
     for (const jit::SiteRemark& remark : more) {
       sites.push_back(runtime::to_json(remark));
       if (!options.json) print_remark(image.label, remark, options.verbose);
@@ -87,9 +90,11 @@ void rewrite(const RewriteOptions& options) {
   Outcome outcome(options);
   const bool print = !options.json;
   for_each_image(file, options.policy.sm, [&](const Image& image) {
+    outcome.progress.at(image.label);
     const auto make = options.out.ends_with(".ptx") ? print_units : link_image;
     make(image, request, outcome);
   });
+  const auto pause = outcome.progress.pause();
   if (print) print_summary(outcome.remarks, outcome.remarks);
   json written = write_products(outcome, options.out, print);
   if (options.json) {

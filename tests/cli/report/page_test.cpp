@@ -1,4 +1,4 @@
-// klap report --html: what is on the page. How it looks in a browser is tested by report_browser_test.py.
+// klap report --html: what is on the page. How it looks in a browser is tested by browser_test.py.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
