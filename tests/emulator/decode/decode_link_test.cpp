@@ -66,7 +66,8 @@ TEST(Linking, TwoStrongDefinitionsAreAnError) {
               HasSubstr("'x' is defined more than once"));
   EXPECT_THAT(link_failure({".visible .entry k() {ret;}", ".visible .entry k() {ret;}"}, ErrorCode::Link),
               HasSubstr("'k' is defined more than once"));
-  EXPECT_THAT(link_failure({function("", "f", 1) + function("", "f", 1)}, ErrorCode::Link), HasSubstr("'f'"));
+  EXPECT_THAT(link_failure({function("", "f", 1) + function("", "f", 1)}, ErrorCode::Parse),
+              HasSubstr("'f'"));
 }
 
 TEST(Linking, UndefinedSymbolsAreNamedWhereTheyAreUsed) {
