@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 19;
+constexpr uint32_t kFormat = 20;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {

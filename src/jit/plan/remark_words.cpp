@@ -53,7 +53,7 @@ std::string SourceWords::with_places(std::string_view text) const {
 }
 
 std::string SourceWords::of(std::string_view text, const SiteRemark& remark) const {
-  // Where the remark itself stands in the PTX, so do all lines in it.
+  // All lines are those of the PTX if the remark itself stands there.
   return with_signatures(remark.source.is_known() ? with_places(text) : std::string(text));
 }
 
