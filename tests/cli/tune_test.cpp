@@ -265,9 +265,10 @@ TEST_F(Tune, SaysWhatItsTimeGoesWith) {
 }
 
 TEST_F(Tune, WorksFromTimesIfCountersCannotBeRead) {
+  samples_ = "0";
   counters_ = "work.sum";
-  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_CUPTI=" KLAP_FAKE_CUPTI,
-             "FAKE_CUPTI_FAIL=cuptiRangeProfilerEnable=35"};
+  is_set_ = {"KLAP_GRANULARITY=grid", "KLAP_LAUNCHER=auto", "KLAP_OPTIMISE=unroll=auto",
+             "KLAP_CUPTI=" KLAP_FAKE_CUPTI, "FAKE_CUPTI_FAIL=cuptiRangeProfilerEnable=35"};
   std::vector<std::string> program = {
       "sh", "-c", "[ -n \"$KLAP_COUNTERS\" ] && echo . >> " + path("counted") + "; exec \"$@\"", "sh"};
   program.insert(program.end(), micro_.begin(), micro_.end());

@@ -78,7 +78,7 @@ TEST(ChildSizes, AreCountedInBothFormsOfLaunches) {
     EXPECT_EQ(launcher == std::string_view("host"), report.statistics.at("launches").at("fused").empty());
     const json sizes = report.statistics.at("child_sizes");
     ASSERT_EQ(1, sizes.size()) << launcher;
-    EXPECT_EQ(2 * 50 * 40 + 50 * 1200, sizes[0]["sizes"][0]["children"]) << launcher;
+    EXPECT_EQ(2 * 25 * 40 + 25 * 1200, sizes[0]["sizes"][0]["children"]) << launcher;
   }
 }
 

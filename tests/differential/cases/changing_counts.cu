@@ -5,7 +5,7 @@
 
 constexpr int kThreads = 1536;  // of a parent's grid, in blocks of 64
 constexpr int kFew = 40, kMany = 1200;
-constexpr int kInEachPart = 50;  // launches
+constexpr int kInEachPart = 25;  // launches
 constexpr int kBlock = 32;
 constexpr int kParents = 96, kCellsOfEach = 512, kFullBlock = 64;  // of children that fill their blocks
 
@@ -74,7 +74,7 @@ KLAP_CASE(changing_counts_of_two_children, "one queue's children are not counted
 }
 // They are few blocks, and many threads.
 KLAP_CASE(changing_counts_in_blocks, "blocks of children are taken for threads") {
-  constexpr int kLaunches = 40;
+  constexpr int kLaunches = 20;
   std::vector<int> sums(kParents * kCellsOfEach);
   for (int t = 0; t < kParents; ++t) {
     for (int i = 0; i < kCellsOfEach; ++i) sums[t * kCellsOfEach + i] = kLaunches * (t + i);
