@@ -178,8 +178,11 @@ namespace klap::runtime {
     PFN_cuGraphExecBatchMemOpNodeSetParams_v11070)                                                           \
   X(exec_set_params, "cuGraphExecNodeSetParams", PFN_cuGraphExecNodeSetParams_v12020)                        \
   X(exec_set_enabled, "cuGraphNodeSetEnabled", PFN_cuGraphNodeSetEnabled_v11060)                             \
-  X(exec_get_enabled, "cuGraphNodeGetEnabled", PFN_cuGraphNodeGetEnabled_v11060)
+  X(exec_get_enabled, "cuGraphNodeGetEnabled", PFN_cuGraphNodeGetEnabled_v11060)                             \
+  /* an emulated driver, which runs PTX: images of machine code are not tried first */                       \
+  X(emulates_ptx, "klap_emulator_counts", EmulatorCounts)
 
+using EmulatorCounts = CUresult(CUDAAPI*)(void*);  // never called
 using InstantiateGraph = CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
 using FuncLoad = CUresult(CUDAAPI*)(CUfunction);
 using FuncGetName = CUresult(CUDAAPI*)(const char**, CUfunction);

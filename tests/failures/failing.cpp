@@ -32,6 +32,7 @@
 
 using klap::runtime::CountFunctions;
 using klap::runtime::CountKernels;
+using klap::runtime::EmulatorCounts;
 using klap::runtime::FuncGetName;
 using klap::runtime::FuncLoad;
 using klap::runtime::InstantiateGraph;

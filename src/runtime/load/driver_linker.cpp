@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <mutex>
 
@@ -14,8 +13,6 @@
 
 namespace klap::runtime {
 namespace {
-
-std::atomic<bool> machine_code_refused{false};
 
 // The options of one link as the driver wants them, with room for its log.
 class Options {
@@ -96,7 +93,6 @@ class Session {
       result =
           driver()->link_add_data(state_, is_ptx ? CU_JIT_INPUT_PTX : CU_JIT_INPUT_CUBIN, bytes.data(),
                                   bytes.size() + (is_ptx ? 1 : 0), input.name.c_str(), 0, nullptr, nullptr);
-      if (!is_ptx) note_machine_code_result(result);
     }
     if (result != CUDA_SUCCESS) fail("cannot add " + input.name, result);
   }
@@ -156,10 +152,6 @@ const jit::Linker* chosen_linker(settings::LinkerChoice choice) {
   return takes_machine_code() ? static_cast<const jit::Linker*>(&available) : &driver_linker;
 }
 
-bool takes_machine_code() { return !machine_code_refused.load(std::memory_order_relaxed); }
-
-void note_machine_code_result(CUresult result) {
-  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) machine_code_refused.store(true, std::memory_order_relaxed);
-}
+bool takes_machine_code() { return driver()->emulates_ptx == nullptr; }
 
 }  // namespace klap::runtime

@@ -38,9 +38,7 @@ class AvailableLinker : public jit::Linker {
 // The linker of the settings, null for nvJitLink alone. Lives as long as the process.
 const jit::Linker* chosen_linker(settings::LinkerChoice choice);
 
-// True if the driver takes machine code, as far as this process knows.
+// False for an emulated driver, which runs PTX.
 bool takes_machine_code();
-// Notes the answer of a driver that was given machine code.
-void note_machine_code_result(CUresult result);
 
 }  // namespace klap::runtime

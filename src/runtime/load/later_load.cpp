@@ -88,7 +88,7 @@ void rewrite_later(const std::shared_ptr<LaterImage>& later, const OwnImage& own
   const RelaxedCapture relaxed;  // the program's threads may be capturing
   bool is_changed = false;
   const auto rewrite = [&](ModuleRecord& of) { return rewrite_program(taken, of); };
-  if (!rewrite_for_driver(rewrite, record, into_second_image(later, own, is_changed)))
+  if (!rewrite_and_load(rewrite, record, into_second_image(later, own, is_changed)))
     LaterImages::instance().leave(later);
   else if (!is_changed)
     record.how = "not rewritten: the program has unloaded it before";

@@ -43,7 +43,15 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Throws Error when the image could not be rewritten or the driver refuses what came out.
+// Why nothing was rewritten, as far as the remarks say.
+std::string reason_to_leave(const ModuleRecord& record) {
+  for (const jit::SiteRemark& remark : record.remarks)
+    if (!remark.notes.empty()) return remark.notes.back();
+  return "nothing of it can be rewritten";
+}
+
+}  // namespace
+
 std::optional<CUresult> rewrite_and_load(const Rewrite& rewrite, ModuleRecord& record,
                                          const LoadCubin& load) {
   const auto rewritten = rewrite(record);
@@ -55,7 +63,6 @@ std::optional<CUresult> rewrite_and_load(const Rewrite& rewrite, ModuleRecord& r
   const auto start = Clock::now();
   const CUresult result = load(rewritten);
   loaded.driver_ms = milliseconds_since(start);
-  note_machine_code_result(result);
   if (result != CUDA_SUCCESS) {
     throw Error(ErrorCode::Driver,
                 fmt::format("the driver refused the rewritten image ({})", error_name(result)));
@@ -64,39 +71,13 @@ std::optional<CUresult> rewrite_and_load(const Rewrite& rewrite, ModuleRecord& r
   return result;
 }
 
-// Why nothing was rewritten, as far as the remarks say.
-std::string reason_to_leave(const ModuleRecord& record) {
-  for (const jit::SiteRemark& remark : record.remarks)
-    if (!remark.notes.empty()) return remark.notes.back();
-  return "nothing of it can be rewritten";
-}
-
-}  // namespace
-
-std::optional<CUresult> rewrite_for_driver(const Rewrite& rewrite, ModuleRecord& record,
-                                           const LoadCubin& load) {
-  const bool as_machine_code = takes_machine_code() && config().linker != settings::LinkerChoice::NvJitLink;
-  const auto refused = [&] { return as_machine_code && !takes_machine_code(); };
-  try {
-    const auto result = rewrite_and_load(rewrite, record, load);
-    if (result || !refused()) return result;
-  } catch (const Error& error) {
-    if (!refused()) throw;
-    log().info("{}: the driver takes no machine code: {}", record.load_path, error.what());
-  }
-  ModuleRecord again;
-  again.load_path = record.load_path;
-  record = std::move(again);
-  return rewrite_and_load(rewrite, record, load);
-}
-
 const char* reason_of(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of memory" : error.what();
 }
 
 std::optional<CUresult> attempt(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load) {
   try {
-    return rewrite_for_driver(rewrite, record, load);
+    return rewrite_and_load(rewrite, record, load);
   } catch (const std::exception& error) {
     const char* const why = reason_of(error);
     report_failure(record.load_path.c_str(), "loaded unchanged", why);
@@ -109,7 +90,7 @@ std::optional<CUresult> attempt(const Rewrite& rewrite, ModuleRecord& record, co
 CUresult load_or_refuse(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load) {
   std::string why;
   try {
-    if (const auto result = rewrite_for_driver(rewrite, record, load)) return *result;
+    if (const auto result = rewrite_and_load(rewrite, record, load)) return *result;
     why = reason_to_leave(record);
   } catch (const std::exception& error) {
     why = reason_of(error);

@@ -23,10 +23,9 @@ using LoadCubin = std::function<CUresult(const std::shared_ptr<const jit::Rewrit
 // False, logged once, if the driver lacks functions that klap_jit needs.
 bool driver_is_complete();
 
-// Rewrites and loads; nothing if nothing was rewritten. A driver that turns out to take no machine code is
-// given PTX instead. Throws Error when the image could not be rewritten or the driver refuses what came out.
-std::optional<CUresult> rewrite_for_driver(const Rewrite& rewrite, ModuleRecord& record,
-                                           const LoadCubin& load);
+// Rewrites and loads; nothing if nothing was rewritten. Throws Error when the image could not be rewritten or
+// the driver refuses what came out.
+std::optional<CUresult> rewrite_and_load(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load);
 // Does that, but failures end in `record.how`, and in one line of the log.
 std::optional<CUresult> attempt(const Rewrite& rewrite, ModuleRecord& record, const LoadCubin& load);
 
