@@ -352,7 +352,7 @@ Json Stats::report() const {
                       {"counters", counters_json()},
                       {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
                       {"timeline", timeline_.json()},
-                      {"child_sizes", sizes_.empty() ? Json() : sizes_json()},
+                      {"child_sizes", looks_for_sizes_ ? sizes_json() : Json()},
                       {"toolchain_calls", toolchain_json()},
                       {"children_aggregated", counted(children_)},
                       {"children_launched_natively", counted(native_)},

@@ -109,6 +109,8 @@ class Stats {
 
   // Called if none of these three was counted.
   void leave_out_children() { counts_children_ = false; }
+  // Called if sizes_found() is called where there are sizes. Else the statistics say that nobody looked.
+  void look_for_sizes() { looks_for_sizes_ = true; }
 
   [[nodiscard]] Json report() const;
   // The statistics as JSON, for tools and tests.
@@ -122,6 +124,7 @@ class Stats {
   std::atomic<uint64_t> native_{0};
   std::atomic<uint64_t> links_{0};
   std::atomic<bool> counts_children_{true};
+  std::atomic<bool> looks_for_sizes_{false};
   std::atomic<uint64_t> passed_through_{0};
   // The caller holds the mutex.
   [[nodiscard]] Json gpu_times_json() const;

@@ -72,6 +72,8 @@ class StatsFile : public testing::Test {
 TEST(Stats, SizesOfChildrenAreAddedUp) {
   Stats stats;
   EXPECT_EQ(stats.to_json()["child_sizes"], nullptr);
+  stats.look_for_sizes();
+  EXPECT_EQ(stats.to_json()["child_sizes"], nlohmann::json::array());
   stats.sizes_found("parent", "child", "threads", {1, 0, 5, 7});
   stats.sizes_found("parent", "child", "threads", {0, 0, 1, 1});
   EXPECT_EQ(stats.to_json()["child_sizes"],

@@ -130,7 +130,8 @@ class Adder {
       sum_.compile_ms += real(time.value());
       sum_.compile_steps_ms[time.key()] += real(time.value());
     }
-    sum_.load_ms += real(member(module, "load_ms"));
+    // The program's own code is not loaded in its place.
+    sum_.load_ms += real(member(module, "load_ms")) - real(member(module, "driver_ms"));
     for (const Document& site : member(module, "sites")) {
       const std::string place = fmt::format("{}:{}:{}", text(member(site, "unit")),
                                             number(member(site, "line")), text(member(site, "child")));
@@ -192,6 +193,7 @@ class Adder {
   }
 
   void add_sizes() {
+    sum_.has_sizes = sum_.has_sizes || member(process_, "child_sizes").is_array();
     for (const Document& sizes : member(process_, "child_sizes")) {
       KernelRecord& parent = kernel(text(member(sizes, "parent")));
       SizeHistogram& histogram =

@@ -152,6 +152,7 @@ bool has_consumers(const jit::Variant& variant) {
 Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                       ExtendedParams& params, LaunchContext& context, const LaunchDetails& details,
                       bool is_first) {
+  prepare_to_count_sizes(context);
   TimedLaunch timed(parent.name(), launch.stream, is_first);
   const CUresult parent_result = launch_variant(launch, prepared.parent, params.params(), params.extra());
   if (parent_result != CUDA_SUCCESS && is_first) return leave_refused(parent, parent_result);

@@ -28,6 +28,7 @@ void write_all_statistics() {
   add_frames_to_statistics();
   if (config().timing && driver()) collect_timed_launches();
   if (!config().counts_children) Stats::instance().leave_out_children();
+  if (config().sizes) Stats::instance().look_for_sizes();
   Stats::instance().write(config().stats_file.string());
 }
 

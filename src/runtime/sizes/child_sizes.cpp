@@ -44,6 +44,11 @@ class ChildSizes {
     return sizes;
   }
 
+  void prepare(const LaunchContext& launch) {
+    const std::lock_guard lock(mutex_);
+    counter_in(launch);
+  }
+
   void count(const jit::Variant& variant, const LaunchContext& launch) {
     const std::lock_guard lock(mutex_);
     Counter& counter = counter_in(launch);
@@ -129,6 +134,12 @@ std::string count_sizes_ptx() {
   std::string text = kKernelFiles[0].text;
   const size_t version = text.find(".version");
   return text.replace(version, text.find('\n', version) - version, ".version 8.3");
+}
+
+void prepare_to_count_sizes(const LaunchContext& launch) noexcept {
+  if (!config().sizes) return;
+  try_or_report("KLAP_SIZES", "sizes are missing in the statistics",
+                [&] { ChildSizes::instance().prepare(launch); });
 }
 
 void count_sizes(const jit::Variant& variant, const LaunchContext& launch) noexcept {

@@ -14,6 +14,10 @@
 
 namespace klap::runtime {
 
+// Loads the kernel into the launch's context, if sizes are asked for. The driver compiles it once for a
+// device, which takes a tenth of a second. So this comes before the launch is timed.
+void prepare_to_count_sizes(const LaunchContext& launch) noexcept;
+
 // Enqueues the kernel for each queue of the variant whose records have sizes. The caller holds the context's
 // mutex, and the parent is in the stream. Does nothing if sizes are not asked for.
 void count_sizes(const jit::Variant& variant, const LaunchContext& launch) noexcept;

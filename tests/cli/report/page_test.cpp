@@ -179,7 +179,8 @@ TEST_F(ReportPage, EveryReasonHasAMeaningAndAnAdvice) {
 
 TEST_F(ReportPage, ShowsTheGainAgainstABaseline) {
   json native = process();
-  native["run"] = {{"seconds", 30.0}, {"is_native", true}};
+  native["run"] = {{"seconds", 35.0}, {"is_native", true}};
+  native["modules"][0]["compile_ms"] = {{"link", 1000.0}, {"templates", 4000.0}};  // which no native run does
   native["gpu_ms"]["consumers"][kParent] = 99.6;
   json now = process();
   now["run"] = {{"seconds", 10.0}, {"is_native", false}, {"native", {{"seconds", 20.0}}}};
@@ -201,6 +202,22 @@ TEST_F(ReportPage, ShowsTheGainAgainstABaseline) {
   EXPECT_THAT(page({now}, {"--baseline", write("other.json", native.dump())}), HasSubstr("30.0 s, now"));
   EXPECT_THAT(klap({"report", path("now.json"), "--baseline", path("none.json")}).err,
               HasSubstr("none.json: cannot open"));
+}
+
+// Those of a recursion are not counted.
+TEST_F(ReportPage, SaysHowToHaveSizesWhereNobodyLooked) {
+  json counted = process();
+  counted["child_sizes"] = json::array();
+  EXPECT_THAT(page({counted}), Not(HasSubstr("klap run --set sizes=1")));
+  counted["child_sizes"] = nullptr;
+  EXPECT_THAT(page({counted}), HasSubstr("klap run --set sizes=1"));
+}
+
+TEST_F(ReportPage, TakesTheDriversTimeOffThatOfALoad) {
+  json loaded = process();
+  loaded["modules"][0]["load_ms"] = 19.0;
+  loaded["modules"][0]["driver_ms"] = 12.5;
+  EXPECT_THAT(page({loaded}), HasSubstr("6.50 ms"));
 }
 
 // Without a baseline, the guard may have measured both.

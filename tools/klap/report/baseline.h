@@ -20,7 +20,7 @@ class Baseline {
 
   // "natively" if the kernels ran as they are, else "in the baseline".
   [[nodiscard]] std::string name() const;
-  // The time on the clock of the whole program.
+  // The time on the clock of the whole program, without compiling.
   [[nodiscard]] std::optional<Gain> program() const;
   // The GPU time of all kernels that were timed in both runs, for as many launches as now.
   [[nodiscard]] std::optional<Gain> gpu() const;

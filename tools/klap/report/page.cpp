@@ -62,7 +62,7 @@ void add_gain(json& tiles, const std::optional<Gain>& gain, const std::string& w
 }
 
 std::string program_note(const Statistics& all) {
-  return all.compiled == 0 ? "" : fmt::format(" ({} of it for compiling, once)", duration(all.compile_ms));
+  return all.compiled == 0 ? "" : fmt::format(", and once {} more for compiling", duration(all.compile_ms));
 }
 
 std::string children_note(const Statistics& all) {
@@ -102,9 +102,7 @@ json missing(const Statistics& all, const Baseline& baseline) {
     out.push_back({{"missing", what}, {"how", how}});
   };
   if (all.timed() == 0) add("Times on the GPU and the timeline", "klap run --set timing=1");
-  bool has_sizes = false;
-  for (const auto& [mangled, kernel] : all.kernels) has_sizes = has_sizes || !kernel.sizes.empty();
-  if (!has_sizes) add("The sizes of children", "klap run --set sizes=1");
+  if (!all.has_sizes) add("The sizes of children", "klap run --set sizes=1");
   if (!baseline.gpu() && !baseline.program())
     add("The gain", "klap run --native --report native.json ./app, then klap report --baseline native.json");
   return out;
