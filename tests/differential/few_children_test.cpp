@@ -26,9 +26,9 @@ json fused_of(const std::string& name, std::map<std::string, std::string> variab
   return report.statistics.at("launches").at("fused");
 }
 
-// There are 25 launches with few children, 25 with many and 25 with few. Launches 3 to 6 are looked at. From 7 on they
-// are one kernel, but for those that are looked at: 22, and 38, which has many. The next looks are from 69 to 72, which
-// have few. So the last three launches are one kernel, too.
+// There are 25 launches with few children, 25 with many and 25 with few. Launches 3 to 6 are looked at. From
+// 7 on they are one kernel, but for those that are looked at: 22, and 38, which has many. The next looks are
+// from 69 to 72, which have few. So the last three launches are one kernel, too.
 TEST(FewChildren, FollowTheCountsOfChildren) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   EXPECT_EQ(33, fused_of("changing_counts").at("counts_parent"));
