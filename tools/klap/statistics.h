@@ -109,8 +109,8 @@ struct Statistics {
   uint64_t compiled = 0;        // modules that were in no cache
   double compile_ms = 0;
   std::map<std::string, double> compile_steps_ms;
-  double load_ms = 0;                           // that loading took longer, without the driver's load of rewritten code
-  bool has_sizes = false;                       // the sizes of children were asked for
+  double load_ms = 0;      // that loading took longer, without the driver's load of rewritten code
+  bool has_sizes = false;  // the sizes of children were asked for
   std::map<std::string, KernelRecord> kernels;  // by mangled name
   // Nothing if they were not counted.
   std::optional<uint64_t> children, native_children, chain_links;
