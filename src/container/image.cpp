@@ -229,8 +229,11 @@ bool is_device_runtime(const Fatbin& fatbin) {
   if (entry == nullptr) entry = smallest(fatbin, is_ptx);
   if (entry == nullptr) return false;
   if (!is_cubin(*entry)) return entry_mentions(*entry, kRuntimeFunctions, Mention::Defined);
-  const std::string payload = entry->payload();
-  const Elf64 elf(as_bytes(payload), entry->describe());
+  return is_device_runtime(entry->payload(), entry->describe());
+}
+
+bool is_device_runtime(std::string_view cubin, const std::string& name) {
+  const Elf64 elf(as_bytes(cubin), name);
   // Finished machine code has the runtime linked into it.
   return elf.type() == kElfRelocatable && cubin_mentions(elf, kRuntimeFunctions, Mention::Defined);
 }

@@ -46,13 +46,16 @@ Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint
   for (const container::Fatbin& fatbin : fatbins) {
     Unit unit;
     unit.name = fmt::format("unit {}", program.units.size());
-    unit.is_device_runtime = container::is_device_runtime(fatbin);
     const container::FatbinEntry* cubin = container::best_cubin(fatbin, sm);
     const container::FatbinEntry* ptx = container::best_ptx(fatbin, sm);
     if (cubin != nullptr) {
       unit.cubin = cubin->payload();
       unit.cubin_suffix = cubin->arch_suffix();
     }
+    // The runtime has a megabyte, which takes most of the time of a warm start to decompress. This is done
+    // once.
+    unit.is_device_runtime = cubin != nullptr ? container::is_device_runtime(unit.cubin, cubin->describe())
+                                              : container::is_device_runtime(fatbin);
     // The runtime's PTX is only needed where there is no machine code of it.
     if (ptx != nullptr && (!unit.is_device_runtime || cubin == nullptr)) {
       unit.ptx = ptx->payload();
