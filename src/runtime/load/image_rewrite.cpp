@@ -165,14 +165,13 @@ void say_once(const char* load_path, const char* what) {
   log().log(level, "{}: {}", load_path, what);
 }
 
-}  // namespace
+// What of an image can be rewritten, if something can. Nothing of it is decompressed yet but what tells so.
+struct Found {
+  Contents contents;
+  uint32_t sm = 0;
+};
 
-bool is_stand_in(const ImageSource& source) {
-  if (container::classify(source.image) != container::ImageKind::Cubin) return false;
-  return holds_stand_in(look_into(source, container::ImageKind::Cubin).machine_code);
-}
-
-std::optional<TakenProgram> take_program(const ImageSource& source, ModuleRecord& record) {
+std::optional<Found> find_program(const ImageSource& source, ModuleRecord& record) {
   const container::ImageKind kind = container::classify(source.image);
   if (!may_launch(kind)) return std::nullopt;
   const uint32_t sm = target_capability(source.every_device);
@@ -192,8 +191,26 @@ std::optional<TakenProgram> take_program(const ImageSource& source, ModuleRecord
     throw Error(ErrorCode::Unsupported, source.every_device ? "the devices differ in compute capability"
                                                             : "there is no current device");
   }
-  TakenProgram taken{source.load_path, {}, source.every_device, sm, contents.link != nullptr};
-  in_own_thread([&] { taken.program = program_from(contents, source, sm); });
+  return Found{std::move(contents), sm};
+}
+
+TakenProgram take(const Found& found, const ImageSource& source) {
+  return {source.load_path, program_from(found.contents, source, found.sm), source.every_device, found.sm,
+          found.contents.link != nullptr};
+}
+
+}  // namespace
+
+bool is_stand_in(const ImageSource& source) {
+  if (container::classify(source.image) != container::ImageKind::Cubin) return false;
+  return holds_stand_in(look_into(source, container::ImageKind::Cubin).machine_code);
+}
+
+std::optional<TakenProgram> take_program(const ImageSource& source, ModuleRecord& record) {
+  const std::optional<Found> found = find_program(source, record);
+  if (!found) return std::nullopt;
+  std::optional<TakenProgram> taken;
+  in_own_thread([&] { taken = take(*found, source); });
   return taken;
 }
 
@@ -229,8 +246,12 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_program(TakenProgram taken, 
 }
 
 std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& source, ModuleRecord& record) {
-  std::optional<TakenProgram> taken = take_program(source, record);
-  return taken ? rewrite_program(std::move(*taken), record) : nullptr;
+  const std::optional<Found> found = find_program(source, record);
+  if (!found) return nullptr;
+  std::shared_ptr<const jit::RewrittenModule> rewritten;
+  // One thread does both, since each costs some tenths of a millisecond.
+  in_own_thread([&] { rewritten = rewrite_program(take(*found, source), record); });
+  return rewritten;
 }
 
 std::string ptxas_options(std::span<const CUjit_option> options, void* const* values) {
