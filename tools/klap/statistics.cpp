@@ -79,13 +79,21 @@ TimedLaunch timed_launch(const Document& launch) {
           .is_slice = member(launch, "is_slice") == true};
 }
 
+std::optional<int> exit_code(const Document& run) {
+  const Document& code = member(run, "exit_code");
+  return code.is_number_integer() ? std::optional(code.get<int>()) : std::nullopt;
+}
+
 RunRecord run_record(const Document& run) {
   RunRecord out;
   for (const Document& word : member(run, "command")) out.command.push_back(text(word));
   out.seconds = real(member(run, "seconds"));
   out.is_native = member(run, "is_native") == true;
-  const Document& native = member(member(run, "native"), "seconds");
-  if (native.is_number()) out.native_seconds = real(native);
+  out.exit_code = exit_code(run);
+  const Document& native = member(run, "native");
+  const Document& seconds = member(native, "seconds");
+  if (seconds.is_number()) out.native_seconds = real(seconds);
+  out.native_exit_code = exit_code(native);
   return out;
 }
 

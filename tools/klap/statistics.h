@@ -83,8 +83,11 @@ struct TimedLaunch {
 struct RunRecord {
   std::vector<std::string> command;
   double seconds = 0;
-  bool is_native = false;                // each kernel as it is (--native)
-  std::optional<double> native_seconds;  // of the run before that it was compared with (--compare)
+  bool is_native = false;  // each kernel as it is (--native)
+  std::optional<int> exit_code;
+  // Of the run before that it was compared with (--compare).
+  std::optional<double> native_seconds;
+  std::optional<int> native_exit_code;
 };
 
 struct ProcessRecord {

@@ -220,6 +220,21 @@ TEST_F(ReportPage, TakesTheDriversTimeOffThatOfALoad) {
   EXPECT_THAT(page({loaded}), HasSubstr("6.50 ms"));
 }
 
+// A native run that loses launches ends in another way, and sooner.
+TEST_F(ReportPage, WarnsOfRunsThatEndInDifferentWays) {
+  json native = process(), now = process();
+  native["run"] = {{"seconds", 1.0}, {"is_native", true}, {"exit_code", 1}};
+  now["run"] = {{"seconds", 2.0}, {"is_native", false}, {"exit_code", 0}};
+  const std::string warning = "The exit code was 1 natively, and is 0 now";
+  const std::string file = write("native.json", native.dump());
+  EXPECT_THAT(page({now}, {"--baseline", file}), HasSubstr(warning));
+  EXPECT_THAT(klap({"report", write("now.json", now.dump()), "--baseline", file}).out, HasSubstr(warning));
+  now["run"]["exit_code"] = 1;
+  EXPECT_THAT(page({now}, {"--baseline", file}), Not(HasSubstr("The exit code")));
+  now["run"]["native"] = {{"seconds", 3.0}, {"exit_code", 0}};
+  EXPECT_THAT(page({now}), HasSubstr("The exit code was 0 natively, and is 1 now"));
+}
+
 // Without a baseline, the guard may have measured both.
 TEST_F(ReportPage, ShowsWhatTheGuardMeasured) {
   json guarded = process();

@@ -1,5 +1,7 @@
 #include "klap/report/baseline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -35,6 +37,18 @@ std::optional<Gain> Baseline::program() const {
   }
   if (!now_.run->native_seconds) return std::nullopt;
   return Gain{1000 * *now_.run->native_seconds, now_ms};
+}
+
+std::string Baseline::warning() const {
+  if (!now_.run) return "";
+  std::optional<int> before = now_.run->native_exit_code;
+  if (before_) before = before_->run ? before_->run->exit_code : std::nullopt;
+  if (!before || !now_.run->exit_code || before == now_.run->exit_code) return "";
+  return fmt::format(
+      "The exit code was {} {}, and is {} now, so the times may be those of different work. Natively, "
+      "launches "
+      "beyond CUDA's limit of pending ones are lost.",
+      *before, name(), *now_.run->exit_code);
 }
 
 std::optional<Gain> Baseline::gpu() const {

@@ -22,6 +22,9 @@ class Baseline {
   [[nodiscard]] std::string name() const;
   // The time on the clock of the whole program, without compiling.
   [[nodiscard]] std::optional<Gain> program() const;
+  // A sentence if the runs had different ends, so that their times may be those of different work. Else
+  // empty.
+  [[nodiscard]] std::string warning() const;
   // The GPU time of all kernels that were timed in both runs, for as many launches as now.
   [[nodiscard]] std::optional<Gain> gpu() const;
   // The GPU time of one launch with its children.

@@ -122,6 +122,15 @@ bool is_emulated(const Statistics& all) {
   });
 }
 
+json warnings(const Statistics& all, const Baseline& baseline) {
+  json out = json::array();
+  if (is_emulated(all))
+    out.push_back(
+        {{"text", "The program ran on an emulated GPU, whose times say nothing about a real one."}});
+  if (const std::string text = baseline.warning(); !text.empty()) out.push_back({{"text", text}});
+  return out;
+}
+
 json page_view(const Statistics& all, const Baseline& baseline) {
   const PageKernels kernels = page_kernels(all);
   json kernel_views = json::array(), facts = json::array();
@@ -140,7 +149,7 @@ json page_view(const Statistics& all, const Baseline& baseline) {
   return {{"command", all.run ? json(fmt::format("{}", fmt::join(all.run->command, " "))) : json()},
           {"headline", headline(all)},
           {"facts", facts},
-          {"is_emulated", is_emulated(all)},
+          {"warnings", warnings(all, baseline)},
           {"tiles", tiles(all, baseline)},
           {"has_help", !help.empty()},
           {"has_modules", all.modules != 0},

@@ -44,6 +44,7 @@ std::string gain_lines(const Statistics& all, const Baseline& baseline) {
   for (const auto& [mangled, kernel] : all.kernels)
     if (const auto gain = baseline.launch(mangled))
       out += gain_line("one launch of " + kernel.name, *gain, baseline.name());
+  if (const std::string warning = baseline.warning(); !out.empty() && !warning.empty()) out += warning + "\n";
   return out.empty() ? out : "\n" + out;
 }
 
