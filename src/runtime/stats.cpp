@@ -149,6 +149,11 @@ std::atomic<uint64_t>& Stats::fused_launches(const std::string& parent) {
   return fused_[parent];
 }
 
+std::atomic<uint64_t>& Stats::ordered_launches(const std::string& parent) {
+  const std::lock_guard lock(mutex_);
+  return ordered_[parent];
+}
+
 FormCounts& Stats::forms(const std::string& parent) {
   const std::lock_guard lock(mutex_);
   return forms_[parent];
@@ -342,6 +347,7 @@ Json Stats::report() const {
                       {"sites", totals_of_sites(modules_)},
                       {"launches", Json::Object{{"redirected", counts_json(redirected_)},
                                                 {"fused", counts_json(fused_)},
+                                                {"ordered", counts_json(ordered_)},
                                                 {"left", left_json()},
                                                 {"sliced", sliced_json()}}},
                       {"forms", forms_json()},

@@ -72,6 +72,8 @@ class Stats {
   std::atomic<uint64_t>& redirections(const std::string& parent);
   // The counter of those in which one kernel was the parent and its own consumer.
   std::atomic<uint64_t>& fused_launches(const std::string& parent);
+  // The counter of those whose children ran in CUDA's order, since what their overlap needs did not hold.
+  std::atomic<uint64_t>& ordered_launches(const std::string& parent);
   // Counts of `parent`, which stay in place, too.
   FormCounts& forms(const std::string& parent);
   // Counts one such launch that ran in so many slices.
@@ -165,7 +167,7 @@ class Stats {
   FrameCounts frames_;
   uint64_t most_queue_bytes_ = 0;  // of one CUDA context
   std::set<std::string> devices_;
-  LaunchCounts redirected_, fused_;
+  LaunchCounts redirected_, fused_, ordered_;
   std::map<std::string, FormCounts> forms_;
   struct Sliced {
     uint64_t launches = 0;

@@ -63,6 +63,19 @@ TEST_F(Run, SaysWhatWasLeftAndWhy) {
       HasSubstr("klap: left as they are: 12 launch sites (config-none); klap reasons explains why\n"));
 }
 
+// The frontiers of this search fill one block each, whose threads launch in an order.
+TEST_F(Run, SaysWhichLaunchesKeptTheOrder) {
+  const std::vector<std::string> search = {EMULATED "bfs", "--vertices", "300",      "--degree", "20",
+                                           "--reps",       "1",          "--warmup", "0"};
+  const auto run_with = [&](const std::string& ordering) {
+    std::vector<std::string> words = {"run", "--set", "ordering=" + ordering};
+    words.insert(words.end(), search.begin(), search.end());
+    return klap(words).err;
+  };
+  EXPECT_THAT(run_with("auto"), HasSubstr("as it is; the children of 4 launches kept CUDA's order"));
+  EXPECT_THAT(run_with("relaxed"), Not(HasSubstr("CUDA's order")));
+}
+
 TEST_F(Run, QuietSaysNothing) {
   const Result result = klap_on_micro({"run", "--quiet"});
   EXPECT_THAT(result.out, HasSubstr("5 right, 0 wrong"));

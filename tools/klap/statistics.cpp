@@ -160,6 +160,9 @@ class Adder {
       }
     }
     for (const auto& one : member(launches, "fused").items()) kernel(one.key()).fused += number(one.value());
+    sum_.knows_order = sum_.knows_order || member(launches, "ordered").is_object();
+    for (const auto& one : member(launches, "ordered").items())
+      kernel(one.key()).ordered += number(one.value());
     for (const auto& one : member(launches, "sliced").items()) {
       kernel(one.key()).sliced += number(member(one.value(), "launches"));
       kernel(one.key()).slices += number(member(one.value(), "slices"));
@@ -361,6 +364,13 @@ std::vector<Document> read_statistics(const std::string& file) {
   }
   if (processes.empty()) throw Error(ErrorCode::Unsupported, "statistics of no process").at(file);
   return processes;
+}
+
+uint64_t KernelRecord::launches_in_order() const {
+  const bool is_always = std::ranges::any_of(sites, [](const auto& site) {
+    return site.second.is_rewritten && site.second.order == SiteOrder::Kept;
+  });
+  return is_always ? rewritten : ordered;
 }
 
 }  // namespace klap::tool

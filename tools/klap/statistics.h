@@ -62,6 +62,7 @@ struct KernelRecord {
   uint64_t timed = 0;                       // launches with a measured time, which these are the sums of
   double parent_ms = 0, children_ms = 0;
   uint64_t fused = 0;                // of the rewritten launches, those of one kernel
+  uint64_t ordered = 0;              // likewise, those whose children could have overlapped, and did not
   uint64_t sliced = 0, slices = 0;   // of the rewritten launches, those in slices; all their slices
   uint64_t flat = 0, in_blocks = 0;  // launches by the form of their children
   std::vector<SizeHistogram> sizes;  // by child
@@ -69,6 +70,8 @@ struct KernelRecord {
   std::map<std::string, CounterSum> counters;
 
   [[nodiscard]] double timed_ms() const { return parent_ms + children_ms; }
+  // The rewritten launches whose children ran in CUDA's order, as these may conflict in memory.
+  [[nodiscard]] uint64_t launches_in_order() const;
 };
 
 // One launch with its times.
@@ -112,8 +115,9 @@ struct Statistics {
   uint64_t compiled = 0;        // modules that were in no cache
   double compile_ms = 0;
   std::map<std::string, double> compile_steps_ms;
-  double load_ms = 0;      // that loading took longer, without the driver's load of rewritten code
-  bool has_sizes = false;  // the sizes of children were asked for
+  double load_ms = 0;        // that loading took longer, without the driver's load of rewritten code
+  bool knows_order = false;  // launches that kept the order were counted
+  bool has_sizes = false;    // the sizes of children were asked for
   std::map<std::string, KernelRecord> kernels;  // by mangled name
   // Nothing if they were not counted.
   std::optional<uint64_t> children, native_children, chain_links;

@@ -80,8 +80,14 @@ std::string left_line(const Statistics& all) {
                        reasons_of(launches)));
   if (!all.failed.empty())
     append(text, fmt::format("{} ({})", counted(sum_of(all.failed), "module"), reasons_of(all.failed)));
-  if (text.empty()) return "nothing was left as it is";
-  return fmt::format("left as they are: {}; klap reasons explains why", text);
+  text = text.empty() ? "nothing was left as it is"
+                      : fmt::format("left as they are: {}; klap reasons explains why", text);
+  uint64_t ordered = 0;
+  for (const auto& [mangled, kernel] : all.kernels) ordered += kernel.launches_in_order();
+  if (ordered != 0)
+    text += fmt::format("; the children of {} kept CUDA's order, which ordering=relaxed gives up",
+                        counted(ordered, "launch", "launches"));
+  return text;
 }
 
 bool is_idle(const KernelRecord& kernel) {
@@ -94,6 +100,8 @@ void print_launches(std::string& out, const KernelRecord& kernel) {
       std::ranges::any_of(kernel.sites, [](const auto& site) { return site.second.is_rewritten; });
   if (kernel.rewritten != 0)
     out += fmt::format("  launches: {} rewritten, {}\n", kernel.rewritten, kernel.engine);
+  if (const uint64_t ordered = kernel.launches_in_order(); ordered != 0)
+    out += fmt::format("  launches: {} of them with the children in CUDA's order\n", ordered);
   for (const auto& [reason, launches] : kernel.left)
     out += fmt::format("  launches: {} as written: {}\n", launches, reason);
   if (kernel.rewritten == 0 && kernel.left.empty())

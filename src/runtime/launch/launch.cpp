@@ -432,6 +432,23 @@ Outcome redirect_behind_others(const Launch& launch, ParentKernel& parent, Launc
   return outcome;
 }
 
+// `parent`: the variant that is made for the launch.
+Outcome redirect_to(ParentKernel& parent, const Launch& launch, LaunchContext& context,
+                    const KeptAttributes& attributes) {
+  LaunchDetails details;
+  details.of_consumers = attributes.of_consumers();
+  if (ParentKernel* const fused = fused_form(parent, launch, context.context().id, details)) {
+    const Outcome outcome = redirect_to_fused(launch, *fused, context, attributes, details);
+    if (!outcome.left) return outcome;
+  }
+  const ChosenForm form = choose_form(parent, context.context().id);
+  Launch made = launch;
+  made.attributes = attributes.of_parent(form.parent->variant());
+  const Outcome outcome = redirect_to_form(made, form, context, details);
+  if (outcome.left != &reasons::kTooManyInFlight) return outcome;
+  return redirect_behind_others(launch, parent, context, attributes, details);
+}
+
 Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (handle.parent->variant().granularity == jit::Granularity::Warp)
     return redirect_to_variant(launch, handle);
@@ -445,19 +462,10 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (const MaybeReason reason = attributes.take(launch.attributes)) return leave(*reason);
   ParentKernel* const made_for_it = variant_for(handle.parent, launch);
   if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
-  const uint64_t context_id = context->context().id;
-  LaunchDetails details;
-  details.of_consumers = attributes.of_consumers();
-  Launch made = launch;
-  if (ParentKernel* const fused = fused_form(*made_for_it, launch, context_id, details)) {
-    const Outcome outcome = redirect_to_fused(launch, *fused, *context, attributes, details);
-    if (!outcome.left) return outcome;
-  }
-  const ChosenForm form = choose_form(*made_for_it, context_id);
-  made.attributes = attributes.of_parent(form.parent->variant());
-  const Outcome outcome = redirect_to_form(made, form, *context, details);
-  if (outcome.left != &reasons::kTooManyInFlight) return outcome;
-  return redirect_behind_others(launch, *made_for_it, *context, attributes, details);
+  Outcome outcome = redirect_to(*made_for_it, launch, *context, attributes);
+  // The first variant is made for launches whose children may overlap.
+  outcome.in_order = made_for_it != handle.parent.get();
+  return outcome;
 }
 
 }  // namespace
@@ -489,7 +497,7 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
     } else if (outcome.ran_original) {
       Stats::instance().launch_left(name, outcome.ran_original->name);
     } else if (outcome.result == CUDA_SUCCESS) {
-      handle->parent->launch_redirected();
+      handle->parent->launch_redirected(outcome.in_order);
       if (outcome.slices > 1) Stats::instance().launch_sliced(name, outcome.slices);
     }
   } catch (const std::exception&) {

@@ -17,6 +17,7 @@ struct Outcome {
   MaybeReason left = nullptr;
   uint64_t slices = 1;                 // that it ran in
   MaybeReason ran_original = nullptr;  // the reason why the original was launched, with that result
+  bool in_order = false;               // the children, since what their overlap needs does not hold
 };
 inline Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason}; }
 

@@ -201,6 +201,7 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
       places_apart_(places_of(variant)),
       redirections_(variant.is_fused() ? Stats::instance().fused_launches(variant.parent)
                                        : Stats::instance().redirections(variant.parent)),
+      in_order_(Stats::instance().ordered_launches(variant.parent)),
       guard_(make_guard()),
       forms_(otherwise_ != nullptr && otherwise_->variant().in_blocks
                  ? std::make_unique<ChildForms>(variant, otherwise_->variant())

@@ -137,8 +137,12 @@ class ParentKernel {
   [[nodiscard]] FewChildren* few_children() { return few_children_.get(); }
   // The number by which its rings are found if it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
-  // Counts one launch of the program that ran the variant.
-  void launch_redirected() { redirections_.fetch_add(1, std::memory_order_relaxed); }
+  // Counts one launch of the program that ran the variant, or one behind it that keeps the order of the
+  // children.
+  void launch_redirected(bool in_order = false) {
+    redirections_.fetch_add(1, std::memory_order_relaxed);
+    if (in_order) in_order_.fetch_add(1, std::memory_order_relaxed);
+  }
   // True if the settings ask for reading back and it can be done.
   [[nodiscard]] bool reads_back() const;
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
@@ -203,7 +207,7 @@ class ParentKernel {
   const uint64_t chain_;
   const std::string range_name_;
   const std::vector<Place> places_apart_;
-  std::atomic<uint64_t>& redirections_;
+  std::atomic<uint64_t>&redirections_, &in_order_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   bool is_new(const std::string& what);  // for the two above

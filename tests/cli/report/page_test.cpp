@@ -104,6 +104,22 @@ TEST_F(ReportPage, SaysWhichOrderASiteKeeps) {
   EXPECT_THAT(kept, AllOf(HasSubstr(">order kept</span>"), HasSubstr("--set ordering=relaxed")));
 }
 
+// A rewritten parent may have a variant for launches whose children might conflict.
+TEST_F(ReportPage, CountsLaunchesThatKeptTheOrder) {
+  json one = process();
+  one["modules"][0]["sites"][0]["notes"] = json::array({"order tolerated: why"});
+  EXPECT_THAT(page({one}), Not(HasSubstr("ordering=relaxed")));
+  one["launches"]["left"] = json::object();
+  EXPECT_THAT(page({one}), HasSubstr("Nothing was left as it is.")) << "an older version did not count them";
+  one["launches"]["ordered"] = json::object();
+  EXPECT_THAT(page({one}), HasSubstr("Nothing was left as it is, and no order had to be kept."));
+  one["launches"]["ordered"] = {{kParent, 3}};
+  EXPECT_THAT(page({one}), AllOf(HasSubstr("of these in CUDA&apos;s order"), HasSubstr("ordering=relaxed")));
+  const Result text = klap({"report", write("ordered.json", one.dump())});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("the children of 3 launches kept CUDA's order"),
+                              HasSubstr("launches: 3 of them with the children in CUDA's order")));
+}
+
 TEST_F(ReportPage, TimesOfLaunchesCountFromTheFirst) {
   const std::string found = page({process()});
   EXPECT_THAT(found, HasSubstr("parent: begins at 0 ms, parent 100 \u00b5s, children 200 \u00b5s"));

@@ -57,13 +57,11 @@ void find_left(Findings& out, const std::string& mangled, const KernelRecord& ke
 
 void find_slow(Findings& out, const std::string& mangled, const KernelRecord& kernel) {
   if (kernel.rewritten == 0) return;
-  const auto kept = static_cast<uint64_t>(std::ranges::count_if(kernel.sites, [](const auto& site) {
-    return site.second.is_rewritten && site.second.order == SiteOrder::Kept;
-  }));
   const Advice order = {
       "children may conflict in memory, so they run in CUDA's order",
       "If children never conflict, say so: --set ordering=relaxed, or a hint in the source."};
-  if (kept != 0) count(finding(out, Kind::Slow, "order kept", order, "launch site"), kept, mangled);
+  if (const uint64_t kept = kernel.launches_in_order(); kept != 0)
+    count(finding(out, Kind::Slow, "order kept", order, "launch", "launches"), kept, mangled);
   const Advice slices = {"the records of a whole launch have no room, so it runs in parts",
                          "Give the queues more memory: --set pool_bytes=4G, and total_bytes if that is set."};
   if (kernel.sliced != 0)

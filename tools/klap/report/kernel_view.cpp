@@ -90,6 +90,8 @@ View launches_view(const KernelRecord& kernel) {
   };
   add(kernel.rewritten, "rewritten", kernel.engine, "");
   add(kernel.fused, "of these as one kernel", "the parent's own kernel runs the children", "");
+  add(kernel.ordered, "of these in CUDA's order", "here the children might have conflicted in memory",
+      "If they never conflict, say so: --set ordering=relaxed, or a hint in the source.");
   add(kernel.sliced, "of these in slices",
       fmt::format("{} in all, as the records of a whole launch had no room", amount(kernel.slices, "slice")),
       "More memory for the queues (pool_bytes, total_bytes) makes fewer slices.");

@@ -153,6 +153,7 @@ json page_view(const Statistics& all, const Baseline& baseline) {
           {"tiles", tiles(all, baseline)},
           {"has_help", !help.empty()},
           {"has_modules", all.modules != 0},
+          {"knows_order", all.knows_order},
           {"findings", help},
           {"has_kernels", !kernel_views.empty()},
           {"all_kernels", kernel_views},
