@@ -97,7 +97,7 @@ Fatbin wrapper_fatbin(const void* wrapper);
 // True if `fatbin` is the CUDA device runtime (libcudadevrt), recognised by the functions it defines. Unpacks
 // one entry, the smallest. Throws Error(Container).
 bool is_device_runtime(const Fatbin& fatbin);
-// The same of one of its cubins. `name` is for messages.
+// Says so of one of its cubins. `name` is for messages.
 bool is_device_runtime(std::string_view cubin, const std::string& name);
 
 // True if the unit's relocatable code refers to the device runtime's launch functions

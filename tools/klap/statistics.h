@@ -88,7 +88,7 @@ struct RunRecord {
   double seconds = 0;
   bool is_native = false;  // each kernel as it is (--native)
   std::optional<int> exit_code;
-  // Of the run before that it was compared with (--compare).
+  // These two are of the run before that it was compared with (--compare).
   std::optional<double> native_seconds;
   std::optional<int> native_exit_code;
 };

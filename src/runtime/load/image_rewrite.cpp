@@ -165,7 +165,8 @@ void say_once(const char* load_path, const char* what) {
   log().log(level, "{}: {}", load_path, what);
 }
 
-// What of an image can be rewritten, if something can. Nothing of it is decompressed yet but what tells so.
+// A program is found in an image if something of it can be rewritten. Nothing of it is decompressed yet but
+// what tells so.
 struct Found {
   Contents contents;
   uint32_t sm = 0;
