@@ -6,10 +6,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "jit/data/rewritten_module.h"
+#include "support/error.h"
 
 namespace klap::jit {
 
@@ -29,8 +32,8 @@ class MemoryCache {
 
   template <typename Make>
   std::pair<Entry, bool> find_or_make(const std::string& key, const Make& make) {
-    std::promise<Entry> promise;
-    std::shared_future<Entry> waiting;
+    std::promise<Built> promise;
+    std::shared_future<Built> waiting;
     {
       const std::lock_guard lock(mutex_);
       Kept& kept = entries_[key];
@@ -38,14 +41,14 @@ class MemoryCache {
       waiting = kept.module;
       if (!waiting.valid()) kept.module = promise.get_future().share();
     }
-    if (waiting.valid()) return {waiting.get(), true};
+    if (waiting.valid()) return {module_of(waiting.get()), true};
     try {
       Entry made = std::make_shared<const RewrittenModule>(make());
-      promise.set_value(made);
+      promise.set_value({made, std::nullopt});
       keep(key, key.size() + made->cubin.size());
       return {made, false};
     } catch (...) {
-      promise.set_exception(std::current_exception());
+      promise.set_value({nullptr, failure()});
       const std::lock_guard lock(mutex_);
       entries_.erase(key);
       throw;
@@ -53,8 +56,32 @@ class MemoryCache {
   }
 
  private:
+  // A build leaves one of these. Each thread that waited throws an error of its own: whoever catches it adds
+  // to it where it was, which other threads must not see.
+  struct Built {
+    Entry module;
+    std::optional<Error> failure;  // memory had run out where there is neither
+  };
+  static Entry module_of(const Built& built) {
+    if (built.module) return built.module;
+    if (built.failure) throw Error(*built.failure);
+    throw std::bad_alloc();
+  }
+  // The exception that is being handled.
+  static std::optional<Error> failure() {
+    try {
+      throw;
+    } catch (const Error& error) {
+      return error;
+    } catch (const std::bad_alloc&) {
+      return std::nullopt;
+    } catch (const std::exception& error) {
+      return Error(ErrorCode::Internal, error.what());
+    }
+  }
+
   struct Kept {
-    std::shared_future<Entry> module;
+    std::shared_future<Built> module;
     size_t bytes = 0;   // 0 while it is being built
     uint64_t used = 0;  // when it was last asked for
   };

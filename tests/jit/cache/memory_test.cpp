@@ -1,8 +1,15 @@
 // Modules in the memory of the process: found again, and not without end.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "jit/cache/memory_cache.h"
 
@@ -32,6 +39,51 @@ TEST(MemoryCache, AFailedBuildIsNotKept) {
   const auto fail = []() -> RewrittenModule { throw std::runtime_error("no"); };
   EXPECT_THROW(cache.find_or_make("a", fail), std::runtime_error);
   EXPECT_FALSE(is_found(cache, "a"));
+}
+
+// Whoever catches an error adds to it where it was, while other threads read theirs.
+TEST(MemoryCache, EachThreadGetsAnErrorOfItsOwn) {
+  constexpr int kThreads = 3;
+  MemoryCache cache;
+  std::atomic<int> arrived{0};
+  const auto fail = [&]() -> RewrittenModule {
+    while (arrived != kThreads) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the others wait for this one by now
+    throw Error(ErrorCode::Link, "no");
+  };
+  std::barrier all_have_added(kThreads);
+  std::array<std::string, kThreads> found;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        ++arrived;
+        try {
+          cache.find_or_make("a", fail);
+        } catch (Error& error) {
+          error.at(std::to_string(i));
+          all_have_added.arrive_and_wait();
+          found[i] = error.what();
+        }
+      });
+    }
+  }
+  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(found[i], std::to_string(i) + ": no");
+}
+
+TEST(MemoryCache, AllThreadsLearnThatMemoryRanOut) {
+  MemoryCache cache;
+  std::atomic<bool> is_waiting{false};
+  std::jthread maker([&] {
+    const auto fail = [&]() -> RewrittenModule {
+      while (!is_waiting) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      throw std::bad_alloc();
+    };
+    EXPECT_THROW(cache.find_or_make("a", fail), std::bad_alloc);
+  });
+  is_waiting = true;
+  EXPECT_THROW(cache.find_or_make("a", []() -> RewrittenModule { throw std::bad_alloc(); }), std::bad_alloc);
 }
 
 TEST(MemoryCache, ForgetsWhatWasAskedForLongestAgo) {
