@@ -48,9 +48,12 @@ class MemoryCache {
       keep(key, key.size() + made->cubin.size());
       return {made, false};
     } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        entries_.erase(key);
+      }
+      // If there is no memory for a copy either, those who wait learn that nobody answers.
       promise.set_value({nullptr, failure()});
-      const std::lock_guard lock(mutex_);
-      entries_.erase(key);
       throw;
     }
   }

@@ -45,9 +45,8 @@ std::string Baseline::warning() const {
   if (before_) before = before_->run ? before_->run->exit_code : std::nullopt;
   if (!before || !now_.run->exit_code || before == now_.run->exit_code) return "";
   return fmt::format(
-      "The exit code was {} {}, and is {} now, so the times may be those of different work. Natively, "
-      "launches "
-      "beyond CUDA's limit of pending ones are lost.",
+      "The exit code was {} {}, and is {} now, so the times may be those of different work. "
+      "Natively, launches beyond CUDA's limit of pending ones are lost.",
       *before, name(), *now_.run->exit_code);
 }
 
