@@ -30,12 +30,16 @@ constexpr uint64_t kZstdFirstGuess = 64;
 constexpr int kZstdLeastWindowLog = 23;
 constexpr int kZstdMostWindowLog = 30;
 
-std::string unpack_lz4(Bytes stored, uint64_t size, std::string_view where) {
+void check_lz4_size(Bytes stored, uint64_t size, std::string_view where) {
   constexpr uint64_t kMaxInt = std::numeric_limits<int>::max();
   if (size > kMaxInt || stored.size() > kMaxInt || size > stored.size() * kLz4MaxRatio) {
     damaged(where,
             fmt::format("uncompressed size {} is impossible for {} bytes of LZ4", size, stored.size()));
   }
+}
+
+std::string unpack_lz4(Bytes stored, uint64_t size, std::string_view where) {
+  check_lz4_size(stored, size, where);
   std::string out(size, '\0');
   const int written = LZ4_decompress_safe(as_text(stored).data(), out.data(), static_cast<int>(stored.size()),
                                           static_cast<int>(size));
@@ -43,6 +47,16 @@ std::string unpack_lz4(Bytes stored, uint64_t size, std::string_view where) {
   if (static_cast<uint64_t>(written) != size) {
     damaged(where, fmt::format("uncompressed size {} is stated, but the LZ4 block holds {}", size, written));
   }
+  return out;
+}
+
+std::string begin_lz4(Bytes stored, uint64_t size, uint64_t bytes, std::string_view where) {
+  check_lz4_size(stored, size, where);
+  std::string out(bytes, '\0');
+  const int count = static_cast<int>(bytes);
+  const int written = LZ4_decompress_safe_partial(as_text(stored).data(), out.data(),
+                                                  static_cast<int>(stored.size()), count, count);
+  if (written != count) damaged(where, "the LZ4 block is damaged");
   return out;
 }
 
@@ -68,7 +82,10 @@ void drain_zstd(ZSTD_DCtx* context, Bytes stored, uint64_t size, std::string& ou
   out.resize(produced.pos);
 }
 
-std::string unpack_zstd(Bytes stored, uint64_t size, std::string_view where) {
+using ZstdContext = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
+
+// A decoder for a frame of `size` bytes, of which it holds nothing yet.
+ZstdContext zstd_context(Bytes stored, uint64_t size, std::string_view where) {
   if (stored.size() < 4 || load<uint32_t>(stored, 0) != kZstdFrameMagic) {
     damaged(where, "the flags say zstd, but the payload does not begin with a zstd frame");
   }
@@ -77,12 +94,17 @@ std::string unpack_zstd(Bytes stored, uint64_t size, std::string_view where) {
   if (stated != ZSTD_CONTENTSIZE_UNKNOWN && stated != size) {
     damaged(where, fmt::format("uncompressed size {} is stated, but the zstd frame holds {}", size, stated));
   }
-  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+  ZstdContext context(ZSTD_createDCtx(), ZSTD_freeDCtx);
   if (!context) damaged(where, "out of memory for the zstd decoder");
   // A damaged frame may ask for a window far larger than the payload could ever use.
   const int window_log =
       std::clamp(static_cast<int>(std::bit_width(size)), kZstdLeastWindowLog, kZstdMostWindowLog);
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, window_log);
+  return context;
+}
+
+std::string unpack_zstd(Bytes stored, uint64_t size, std::string_view where) {
+  const ZstdContext context = zstd_context(stored, size, where);
   std::string out(std::min<uint64_t>(size, stored.size() * kZstdFirstGuess) + 1, '\0');
   drain_zstd(context.get(), stored, size, out, where);
   if (out.size() != size) {
@@ -92,13 +114,33 @@ std::string unpack_zstd(Bytes stored, uint64_t size, std::string_view where) {
   return out;
 }
 
-}  // namespace
+std::string begin_zstd(Bytes stored, uint64_t size, uint64_t bytes, std::string_view where) {
+  const ZstdContext context = zstd_context(stored, size, where);
+  std::string out(bytes, '\0');
+  ZSTD_inBuffer in{stored.data(), stored.size(), 0};
+  ZSTD_outBuffer produced{out.data(), out.size(), 0};
+  while (produced.pos < produced.size) {
+    const size_t before = produced.pos + in.pos;
+    const size_t rest = ZSTD_decompressStream(context.get(), &produced, &in);
+    if (ZSTD_isError(rest) != 0)
+      damaged(where, fmt::format("the zstd frame is damaged: {}", ZSTD_getErrorName(rest)));
+    if (produced.pos < produced.size && (rest == 0 || produced.pos + in.pos == before))
+      damaged(where, "the zstd frame ends too early");
+  }
+  return out;
+}
 
-std::string decompress(Compression method, Bytes stored, uint64_t size, std::string_view where) {
+void check_size(uint64_t size, std::string_view where) {
   if (size > kMaxPayloadBytes) {
     damaged(where,
             fmt::format("uncompressed size {} is more than the {} bytes believed", size, kMaxPayloadBytes));
   }
+}
+
+}  // namespace
+
+std::string decompress(Compression method, Bytes stored, uint64_t size, std::string_view where) {
+  check_size(size, where);
   switch (method) {
     case Compression::None:
       return std::string(as_text(stored));
@@ -106,6 +148,20 @@ std::string decompress(Compression method, Bytes stored, uint64_t size, std::str
       return unpack_lz4(stored, size, where);
     case Compression::Zstd:
       return unpack_zstd(stored, size, where);
+  }
+  damaged(where, "unknown compression");
+}
+
+std::string decompress_beginning(Compression method, Bytes stored, uint64_t size, uint64_t bytes,
+                                 std::string_view where) {
+  check_size(size, where);
+  switch (method) {
+    case Compression::None:
+      return std::string(as_text(stored.first(std::min<uint64_t>(bytes, stored.size()))));
+    case Compression::Lz4:
+      return begin_lz4(stored, size, bytes, where);
+    case Compression::Zstd:
+      return begin_zstd(stored, size, bytes, where);
   }
   damaged(where, "unknown compression");
 }

@@ -18,4 +18,8 @@ namespace klap::container {
 // The payload unpacked, exactly `size` bytes long. Throws Error(Container) that begins with `where`.
 std::string decompress(Compression method, Bytes stored, uint64_t size, std::string_view where);
 
+// The first `bytes` of it, of which there are at least so many. Throws likewise for damage within these.
+std::string decompress_beginning(Compression method, Bytes stored, uint64_t size, uint64_t bytes,
+                                 std::string_view where);
+
 }  // namespace klap::container

@@ -142,6 +142,11 @@ std::string FatbinEntry::payload() const {
   return bytes;
 }
 
+std::string FatbinEntry::beginning(uint64_t bytes) const {
+  if (bytes >= uncompressed_size) return payload();
+  return decompress_beginning(compression, stored, uncompressed_size, bytes, describe());
+}
+
 Fatbin parse_fatbin(const void* image, uint64_t limit) {
   const Bytes readable(static_cast<const std::byte*>(image), std::min(limit, kMaxImageBytes));
   const Bytes header = piece(readable, 0, kFatbinHeaderBytes, "fatbin", "header");

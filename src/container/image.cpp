@@ -20,6 +20,7 @@
 
 #include "container/bytes.h"
 #include "container/elf64.h"
+#include "container/first_names.h"
 #include "support/error.h"
 
 namespace klap::container {
@@ -39,6 +40,9 @@ constexpr std::array<std::string_view, 12> kLaunchFunctions = {
     "cudaGetParameterBufferV2",       "cudaLaunchDeviceV2",       "cudaLaunchDeviceV2_ptsz",
     "cudaGetParameterBuffer",         "cudaLaunchDevice",         "cudaLaunchDevice_ptsz",
 };
+
+// Each of these functions has one of them in its name.
+constexpr std::array<std::string_view, 2> kLaunchWords = {"LaunchDevice", "GetParameterBuffer"};
 
 // The functions that libcudadevrt of any toolkit defines. A replacement that lacks launches is none.
 constexpr std::array<std::string_view, 2> kRuntimeFunctions = {"__cudaCDP2LaunchDeviceV2",
@@ -119,7 +123,13 @@ bool cubin_mentions(const Elf64& cubin, std::span<const std::string_view> names,
   });
 }
 
+// The device runtime itself defines these functions, too, and is not finished.
+bool is_finished_and_launches(const Elf64& cubin) {
+  return cubin.type() != kElfRelocatable && cubin_mentions(cubin, kLaunchFunctions, Mention::Defined);
+}
+
 bool entry_mentions(const FatbinEntry& entry, std::span<const std::string_view> names, Mention mention) {
+  if (!entry.is_ptx() && !may_name(entry, kLaunchWords)) return false;
   const std::string payload = entry.payload();
   if (entry.is_ptx()) return ptx_mentions(payload, names, mention);
   return cubin_mentions(Elf64(as_bytes(payload), entry.describe()), names, mention);
@@ -259,9 +269,27 @@ bool mentions_device_launch(std::string_view cubin, const std::string& name) {
 }
 
 bool has_device_launch(std::string_view cubin, const std::string& name) {
-  const Elf64 elf(as_bytes(cubin), name);
-  // The device runtime itself defines them, too, and is not finished.
-  return elf.type() != kElfRelocatable && cubin_mentions(elf, kLaunchFunctions, Mention::Defined);
+  return is_finished_and_launches(Elf64(as_bytes(cubin), name));
+}
+
+LaunchMarks launch_marks(const Fatbin& fatbin, uint32_t sm) {
+  const FatbinEntry* const cubin = best_cubin(fatbin, sm);
+  if (cubin == nullptr) return {.is_mentioned = mentions_device_launch(fatbin, sm)};
+  if (!may_name(*cubin, kLaunchWords)) return {};
+  const std::string payload = cubin->payload();
+  const Elf64 elf(as_bytes(payload), cubin->describe());
+  return {.is_mentioned = cubin_mentions(elf, kLaunchFunctions, Mention::Declared),
+          .is_finished = is_finished_and_launches(elf)};
+}
+
+bool has_symbol_like(std::string_view cubin, std::string_view part) {
+  try {
+    return Elf64(as_bytes(cubin), "machine code").any_symbol([&](const ElfSymbol& symbol) {
+      return symbol.name.find(part) != std::string_view::npos;
+    });
+  } catch (const Error&) {
+    return cubin.find(part) != std::string_view::npos;
+  }
 }
 
 uint64_t machine_code_bytes(const void* image) {

@@ -64,6 +64,8 @@ struct FatbinEntry {
   [[nodiscard]] std::string describe() const;
   // The payload, decompressed; for PTX without trailing NULs. Throws Error(Container).
   [[nodiscard]] std::string payload() const;
+  // The first `bytes` of it, or all if there are fewer. What is behind them is neither unpacked nor checked.
+  [[nodiscard]] std::string beginning(uint64_t bytes) const;
 };
 
 struct Fatbin {
@@ -109,9 +111,19 @@ bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm = 0);
 // Answers this for machine code by itself, which messages call `name`.
 bool mentions_device_launch(std::string_view cubin, const std::string& name);
 
+// Both answers about the entry that the driver takes for a device of compute capability `sm`, which is
+// unpacked once. Throws Error(Container).
+struct LaunchMarks {
+  bool is_mentioned = false;  // by relocatable code or PTX, as mentions_device_launch() says
+  bool is_finished = false;   // by machine code, as has_device_launch() says
+};
+LaunchMarks launch_marks(const Fatbin& fatbin, uint32_t sm);
+
 // True if finished machine code launches kernels from the device: the device runtime is linked into it.
 // Messages call it `name`. Throws Error(Container).
 bool has_device_launch(std::string_view cubin, const std::string& name);
+// True if the name of one of its symbols contains `part`, or, in what is no such file, any of its bytes do.
+bool has_symbol_like(std::string_view cubin, std::string_view part);
 // The bytes of machine code that begins at `image`, as far as its headers say. It ends with the later one of
 // their two tables; 0 if it is none.
 uint64_t machine_code_bytes(const void* image);

@@ -39,6 +39,9 @@ std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::Io, std::string("cannot open: ") + std::strerror(errno)).at(path.string());
   std::string bytes;
+  const auto size = std::filesystem::file_size(path, ec);
+  constexpr uintmax_t kMostReserved = uintmax_t{1} << 28;  // a file may say that it is longer than it is
+  if (!ec) bytes.reserve(std::min(size, kMostReserved));
   std::array<char, 1 << 16> block;
   while (in.read(block.data(), block.size()) || in.gcount() > 0)
     bytes.append(block.data(), static_cast<size_t>(in.gcount()));

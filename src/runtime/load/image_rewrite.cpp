@@ -36,15 +36,6 @@ struct Contents {
   std::shared_ptr<const ProgramLink> link;  // whose result that is
 };
 
-// Damaged code is the driver's to refuse.
-bool machine_code_launches(std::string_view machine_code) {
-  try {
-    return container::has_device_launch(machine_code, "machine code");
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 Contents look_into(const ImageSource& source, container::ImageKind kind) {
   Contents contents;
   if (kind == container::ImageKind::Ptx) {
@@ -62,29 +53,38 @@ Contents look_into(const ImageSource& source, container::ImageKind kind) {
   return contents;
 }
 
-// True for finished machine code that launches, or is in place of code that does. Only the link that it came
-// from can be rewritten.
-bool is_finished(const Contents& contents, container::ImageKind kind, uint32_t sm) {
-  if (kind == container::ImageKind::Cubin)
-    return machine_code_launches(contents.machine_code) || holds_stand_in(contents.machine_code);
-  if (kind != container::ImageKind::Fatbin) return false;
-  const container::Fatbin& fatbin = contents.fatbins.front();
-  const container::FatbinEntry* const cubin = container::best_cubin(fatbin, sm);
-  return cubin != nullptr && container::best_ptx(fatbin, sm) == nullptr &&
-         machine_code_launches(cubin->payload());
+enum class LaunchingCode { None, Source, Finished };
+
+// Damaged code is the driver's to refuse.
+bool is_finished(std::string_view machine_code) {
+  if (machine_code.empty()) return false;
+  try {
+    if (container::has_device_launch(machine_code, "machine code")) return true;
+  } catch (const Error&) {
+    return false;
+  }
+  return holds_stand_in(machine_code);
+}
+
+// One of several fatbins that launches is enough. Finished machine code launches, or is in place of code that
+// does. It can be rewritten only from the link that it came from.
+LaunchingCode find_launching_code(const Contents& contents, container::ImageKind kind, uint32_t sm) {
+  if (contents.ptx.find("LaunchDevice") != std::string_view::npos) return LaunchingCode::Source;
+  if (is_finished(contents.machine_code)) return LaunchingCode::Finished;
+  for (const container::Fatbin& fatbin : contents.fatbins) {
+    const container::LaunchMarks marks = container::launch_marks(fatbin, sm);
+    if (marks.is_mentioned) return LaunchingCode::Source;
+    if (kind == container::ImageKind::Fatbin && marks.is_finished &&
+        container::best_ptx(fatbin, sm) == nullptr)
+      return LaunchingCode::Finished;
+  }
+  return LaunchingCode::None;
 }
 
 // The link that finished machine code came from; null if it is not known.
 std::shared_ptr<const ProgramLink> link_of(std::string_view machine_code) {
   auto link = ProgramLinks::instance().link_of(machine_code);
   return link ? link : LinkFiles::instance().find(machine_code);
-}
-
-bool launches(const Contents& contents, uint32_t sm) {
-  return contents.ptx.find("LaunchDevice") != std::string_view::npos ||
-         std::ranges::any_of(contents.fatbins, [sm](const container::Fatbin& fatbin) {
-           return container::mentions_device_launch(fatbin, sm);
-         });
 }
 
 // The image in the form that the pipeline takes.
@@ -177,12 +177,12 @@ std::optional<Found> find_program(const ImageSource& source, ModuleRecord& recor
   if (!may_launch(kind)) return std::nullopt;
   const uint32_t sm = target_capability(source.every_device);
   Contents contents = look_into(source, kind);
-  const bool is_source = launches(contents, sm);
-  if (!is_source && !is_finished(contents, kind, sm)) return std::nullopt;
+  const LaunchingCode code = find_launching_code(contents, kind, sm);
+  if (code == LaunchingCode::None) return std::nullopt;
 
   record.how = "nothing to rewrite";
   if (!contents.machine_code.empty()) contents.link = link_of(contents.machine_code);
-  if (!is_source && !contents.link) {
+  if (code == LaunchingCode::Finished && !contents.link) {
     if (holds_stand_in(contents.machine_code))
       throw Error(ErrorCode::Unsupported, "what it was linked from is not known");
     say_once(source.load_path, kOnlyMachineCode);

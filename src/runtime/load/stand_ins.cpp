@@ -118,7 +118,7 @@ std::vector<LinkPiece> with_stand_ins(const AddedCode& code, const std::string& 
 }
 
 bool holds_stand_in(std::string_view machine_code) {
-  return machine_code.find(kMark) != std::string_view::npos;
+  return container::has_symbol_like(machine_code, kMark);
 }
 
 std::optional<int> add_stand_in(const CalledLinker& linker, const AddedCode& code) {
