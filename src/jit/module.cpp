@@ -153,19 +153,21 @@ std::vector<SiteRemark>& remarks_of(RewrittenModule& module) { return module.rem
 std::vector<SiteRemark>& remarks_of(std::vector<SiteRemark>& remarks) { return remarks; }
 
 // Runs `run` for the program in version 2 if all of its launches can be rewritten so, else for it as it is.
-// Kernels stop where they poll only if launches would be left for that.
+// Kernels stop where they poll only if launches would be left otherwise, whatever the reason: which one of several
+// is named says little.
 template <class Run>
 auto in_some_version(const Program& program, const Request& request, const Run& run) {
   NewerVersion newer;
   decltype(run(program, request, newer)) in_newer;
   for (const Polls polls : {Polls::Stay, Polls::AreWaits}) {
-    newer = in_newer_version(program, request.sm, polls);
+    NewerVersion version = in_newer_version(program, request.sm, polls);
+    if (polls == Polls::AreWaits && !version.stops_at_polls) break;
+    newer = std::move(version);
     if (!newer.program) break;
     for (const Request& each : requests_for_all_launches(request)) {
       in_newer = run(*newer.program, each, newer);
       if (all_run_in_newer_version(remarks_of(in_newer), newer)) return in_newer;
     }
-    if (!any_left_because_it_polls(remarks_of(in_newer))) break;
   }
   auto as_it_is = run(program, request, NewerVersion{});
   note_why_older(remarks_of(as_it_is), newer, remarks_of(in_newer));

@@ -36,7 +36,7 @@ __global__ void stop_and_go_on(unsigned* count, int rounds) {
       cudaDeviceSynchronize();
     }
     __syncthreads();
-    seen += *static_cast<volatile unsigned*>(count);
+    seen += *count;
   }
   if (seen == ~0U) *count = 0;
 }

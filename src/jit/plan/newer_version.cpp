@@ -56,11 +56,13 @@ std::optional<std::string> in_newer_text(const Unit& unit) {
   return idle ? std::move(idle) : std::move(text);
 }
 
-void stop_at_polls(Unit& unit) {
+// False if no kernel polls.
+bool stop_at_polls(Unit& unit) {
   auto text = transform::with_waits_at_polls(ptx::parse(unit.ptx, unit.name));
-  if (!text) return;
+  if (!text) return false;
   unit.ptx = std::move(*text);
   unit.cubin.clear();
+  return true;
 }
 
 // True if another unit than that one may call the function.
@@ -101,7 +103,7 @@ NewerVersion in_newer_version(const Program& program, uint32_t sm, Polls polls) 
   for (Unit& unit : newer.units) {
     const bool may_wait = unit.ptx.find("cuda") != std::string::npos || waits_in_newer(unit);
     if (unit.is_device_runtime || !may_wait) continue;
-    if (polls == Polls::AreWaits) stop_at_polls(unit);
+    if (polls == Polls::AreWaits && stop_at_polls(unit)) out.stops_at_polls = true;
     if (const std::string why = split(program, unit, out.waits); !why.empty()) {
       out.problem = unit.name + ": " + why;
       return out;
@@ -137,12 +139,6 @@ bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersi
         remark.notes.push_back(wait.text);
   }
   return std::ranges::all_of(remarks, &SiteRemark::rewritten);
-}
-
-bool any_left_because_it_polls(const std::vector<SiteRemark>& remarks) {
-  return std::ranges::any_of(remarks, [](const SiteRemark& remark) {
-    return !remark.rewritten && remark.reason == to_string(analysis::Reason::ParentWaits);
-  });
 }
 
 void note_why_older(std::vector<SiteRemark>& remarks, const NewerVersion& version,

@@ -32,6 +32,7 @@ struct NewerVersion {
   std::optional<Program> program;  // nothing if it cannot be one of version 2
   bool is_changed = false;         // it is of version 1
   std::vector<KernelWait> waits;
+  bool stops_at_polls = false;  // some of its kernels poll, and stop there
   std::string problem;  // why it cannot be; empty if it is not of version 1, or can run as it is
 };
 
@@ -49,9 +50,6 @@ std::vector<Request> requests_for_all_launches(const Request& request);
 
 // True if no launch is left. Says of all launches that they are of version 1, and where their kernels wait.
 bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version);
-
-// True if a launch is left since its parent polls, or waits in another way that the program does not call so.
-bool any_left_because_it_polls(const std::vector<SiteRemark>& remarks);
 
 // Says of launches that stay in version 1 why they do: because of `version`, or of a launch that would be
 // left among `newer`, which are those in version 2.
