@@ -27,6 +27,7 @@
 
 #include "container/bytes.h"
 #include "container/compression.h"
+#include "container/fatbin_headers.h"
 #include "container/image.h"
 
 namespace klap::container {
@@ -94,9 +95,22 @@ void read_compression(FatbinEntry& entry, Bytes header, uint64_t payload_size) {
 
 // Parses the entry at the beginning of `rest` and cuts it off.
 FatbinEntry take_entry(Bytes& rest, uint32_t index) {
-  FatbinEntry entry;
+  EntryOutline outline = read_entry_header(rest, index);
+  FatbinEntry entry = std::move(outline.entry);
+  const std::string where = entry.describe();
+  entry.stored = piece(rest, outline.header_bytes, outline.stored_bytes, where, "payload");
+  const Bytes padded = piece(rest, outline.header_bytes, outline.padded_bytes, where, "padded payload");
+  rest = rest.subspan(outline.header_bytes + padded.size());
+  return entry;
+}
+
+}  // namespace
+
+EntryOutline read_entry_header(Bytes from, uint32_t index) {
+  EntryOutline outline;
+  FatbinEntry& entry = outline.entry;
   entry.index = index;
-  const Bytes fixed = piece(rest, 0, kEntryHeaderBytes, fmt::format("fatbin entry {}", index), "header");
+  const Bytes fixed = piece(from, 0, kEntryHeaderBytes, fmt::format("fatbin entry {}", index), "header");
   entry.kind = static_cast<EntryKind>(load<uint16_t>(fixed, 0));
   entry.arch = load<uint32_t>(fixed, 28);
   entry.flags = load<uint64_t>(fixed, 40);
@@ -104,25 +118,33 @@ FatbinEntry take_entry(Bytes& rest, uint32_t index) {
   if (const auto version = load<uint16_t>(fixed, 2); version != kEntryVersion) {
     damaged(where, fmt::format("header version {:#x}, known is {:#x}", version, kEntryVersion));
   }
-  const auto header_size = load<uint32_t>(fixed, 4);
-  if (header_size < kEntryHeaderBytes)
-    damaged(where, fmt::format("header size {} is too small", header_size));
+  outline.header_bytes = load<uint32_t>(fixed, 4);
+  if (outline.header_bytes < kEntryHeaderBytes)
+    damaged(where, fmt::format("header size {} is too small", outline.header_bytes));
 
-  const Bytes header = piece(rest, 0, header_size, where, "header");
+  const Bytes header = piece(from, 0, outline.header_bytes, where, "header");
   const auto payload_size = load<uint64_t>(header, 8);
   read_compression(entry, header, payload_size);
-  const uint64_t stored_size =
-      entry.compression == Compression::None ? payload_size : load<uint32_t>(header, 16);
-  entry.stored = piece(rest, header_size, stored_size, where, "payload");
+  outline.stored_bytes = entry.compression == Compression::None ? payload_size : load<uint32_t>(header, 16);
+  outline.padded_bytes = std::max(payload_size, outline.stored_bytes);
   entry.name = read_name(header, where);
   if (entry.is_ptx()) entry.options = read_options(header, where);
-
-  const Bytes padded = piece(rest, header_size, std::max(payload_size, stored_size), where, "padded payload");
-  rest = rest.subspan(header_size + padded.size());
-  return entry;
+  return outline;
 }
 
-}  // namespace
+FatbinOutline read_fatbin_header(Bytes from) {
+  const Bytes header = piece(from, 0, kFatbinHeaderBytes, "fatbin", "header");
+  if (const auto magic = load<uint32_t>(header, 0); magic != kFatbinMagic) {
+    damaged("fatbin", fmt::format("magic {:08X}, expected {:08X}", magic, kFatbinMagic));
+  }
+  if (const auto version = load<uint16_t>(header, 4); version != kFatbinVersion) {
+    damaged("fatbin", fmt::format("version {}, known is {}", version, kFatbinVersion));
+  }
+  const FatbinOutline outline{load<uint16_t>(header, 6), load<uint64_t>(header, 8)};
+  if (outline.header_bytes < kFatbinHeaderBytes)
+    damaged("fatbin", fmt::format("header size {} is too small", outline.header_bytes));
+  return outline;
+}
 
 char FatbinEntry::arch_suffix() const {
   if ((flags & kFlagArchSpecific) != 0) return 'a';
@@ -149,19 +171,9 @@ std::string FatbinEntry::beginning(uint64_t bytes) const {
 
 Fatbin parse_fatbin(const void* image, uint64_t limit) {
   const Bytes readable(static_cast<const std::byte*>(image), std::min(limit, kMaxImageBytes));
-  const Bytes header = piece(readable, 0, kFatbinHeaderBytes, "fatbin", "header");
-  if (const auto magic = load<uint32_t>(header, 0); magic != kFatbinMagic) {
-    damaged("fatbin", fmt::format("magic {:08X}, expected {:08X}", magic, kFatbinMagic));
-  }
-  if (const auto version = load<uint16_t>(header, 4); version != kFatbinVersion) {
-    damaged("fatbin", fmt::format("version {}, known is {}", version, kFatbinVersion));
-  }
-  const auto header_size = load<uint16_t>(header, 6);
-  if (header_size < kFatbinHeaderBytes)
-    damaged("fatbin", fmt::format("header size {} is too small", header_size));
-
-  Bytes rest = piece(readable, header_size, load<uint64_t>(header, 8), "fatbin", "entries");
-  Fatbin fatbin{.bytes = readable.first(header_size + rest.size()), .entries = {}};
+  const FatbinOutline outline = read_fatbin_header(readable);
+  Bytes rest = piece(readable, outline.header_bytes, outline.entry_bytes, "fatbin", "entries");
+  Fatbin fatbin{.bytes = readable.first(outline.header_bytes + rest.size()), .entries = {}};
   for (uint32_t index = 0; !rest.empty(); ++index) fatbin.entries.push_back(take_entry(rest, index));
   return fatbin;
 }

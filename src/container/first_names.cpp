@@ -1,11 +1,15 @@
 #include "container/first_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "container/bytes.h"
 #include "container/elf64.h"
+#include "container/fatbin_headers.h"
 
 namespace klap::container {
 namespace {
@@ -21,8 +25,8 @@ bool begins_with_names(std::string_view cubin) {
                                         .starts_with("\0.shstrtab\0.strtab\0.symtab\0"sv);
 }
 
-// Symbols, which follow the names, and code have far more bytes that are no characters. Names have gaps of some
-// ten bytes. A part of the bytes is enough to tell.
+// Symbols, which follow the names, and code have far more bytes that are no characters. Names have gaps of
+// some ten bytes. A part of the bytes is enough to tell.
 bool is_text(std::string_view piece) {
   constexpr size_t kStride = 13;
   size_t characters = 0, looked_at = 0;
@@ -42,7 +46,63 @@ bool contains(std::string_view text, std::string_view word) {
   return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
 }
 
+// The most that is read of one payload. Longer names are rare.
+constexpr uint64_t kMostRead = 1 << 18;
+
+bool cubin_file_may_name(const PartlyRead& file, std::span<const std::string_view> words) {
+  const std::string beginning = file.read(0, kMostRead);
+  FatbinEntry cubin;
+  cubin.kind = EntryKind::Cubin;
+  cubin.uncompressed_size = file.bytes;
+  cubin.stored = as_bytes(beginning);
+  return may_name(cubin, words);
+}
+
+bool fatbin_file_may_name(const PartlyRead& file, uint32_t sm, std::span<const std::string_view> words) {
+  constexpr uint64_t kMostOfHeader = 4096;
+  constexpr uint32_t kMostEntries = 1024;
+  const FatbinOutline outline = read_fatbin_header(as_bytes(file.read(0, kMostOfHeader)));
+  Fatbin fatbin;
+  std::vector<std::pair<uint64_t, uint64_t>> payloads;  // where, and how many bytes
+  if (outline.entry_bytes > file.bytes) return true;
+  const uint64_t end = outline.header_bytes + outline.entry_bytes;
+  for (uint64_t at = outline.header_bytes; at < end;) {
+    const auto index = static_cast<uint32_t>(payloads.size());
+    if (index == kMostEntries) return true;
+    EntryOutline entry = read_entry_header(as_bytes(file.read(at, kMostOfHeader)), index);
+    payloads.emplace_back(at + entry.header_bytes, entry.stored_bytes);
+    if (entry.padded_bytes > file.bytes) return true;
+    at += entry.header_bytes + entry.padded_bytes;
+    fatbin.entries.push_back(std::move(entry.entry));
+  }
+  const FatbinEntry* const best = best_cubin(fatbin, sm);
+  if (best == nullptr) return true;
+  const auto& [at, bytes] = payloads[best->index];
+  const std::string stored = file.read(at, std::min(bytes, kMostRead));
+  FatbinEntry cubin = *best;
+  cubin.stored = as_bytes(stored);
+  return may_name(cubin, words);
+}
+
 }  // namespace
+
+std::span<const std::string_view> launch_words() {
+  // Each function of any toolkit has one of them in its name.
+  static constexpr std::array<std::string_view, 2> kWords = {"LaunchDevice", "GetParameterBuffer"};
+  return kWords;
+}
+
+bool file_may_name(const PartlyRead& file, uint32_t sm, std::span<const std::string_view> words) {
+  constexpr uint64_t kMostOfKind = 64;
+  switch (classify(file.read(0, kMostOfKind).c_str())) {
+    case ImageKind::Cubin:
+      return cubin_file_may_name(file, words);
+    case ImageKind::Fatbin:
+      return fatbin_file_may_name(file, sm, words);
+    default:
+      return true;
+  }
+}
 
 bool may_name(const FatbinEntry& cubin, std::span<const std::string_view> words) {
   constexpr uint64_t kGrowth = 4;

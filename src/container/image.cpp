@@ -41,9 +41,6 @@ constexpr std::array<std::string_view, 12> kLaunchFunctions = {
     "cudaGetParameterBuffer",         "cudaLaunchDevice",         "cudaLaunchDevice_ptsz",
 };
 
-// Each of these functions has one of them in its name.
-constexpr std::array<std::string_view, 2> kLaunchWords = {"LaunchDevice", "GetParameterBuffer"};
-
 // The functions that libcudadevrt of any toolkit defines. A replacement that lacks launches is none.
 constexpr std::array<std::string_view, 2> kRuntimeFunctions = {"__cudaCDP2LaunchDeviceV2",
                                                                "cudaLaunchDeviceV2"};
@@ -129,7 +126,7 @@ bool is_finished_and_launches(const Elf64& cubin) {
 }
 
 bool entry_mentions(const FatbinEntry& entry, std::span<const std::string_view> names, Mention mention) {
-  if (!entry.is_ptx() && !may_name(entry, kLaunchWords)) return false;
+  if (!entry.is_ptx() && !may_name(entry, launch_words())) return false;
   const std::string payload = entry.payload();
   if (entry.is_ptx()) return ptx_mentions(payload, names, mention);
   return cubin_mentions(Elf64(as_bytes(payload), entry.describe()), names, mention);
@@ -275,7 +272,7 @@ bool has_device_launch(std::string_view cubin, const std::string& name) {
 LaunchMarks launch_marks(const Fatbin& fatbin, uint32_t sm) {
   const FatbinEntry* const cubin = best_cubin(fatbin, sm);
   if (cubin == nullptr) return {.is_mentioned = mentions_device_launch(fatbin, sm)};
-  if (!may_name(*cubin, kLaunchWords)) return {};
+  if (!may_name(*cubin, launch_words())) return {};
   const std::string payload = cubin->payload();
   const Elf64 elf(as_bytes(payload), cubin->describe());
   return {.is_mentioned = cubin_mentions(elf, kLaunchFunctions, Mention::Declared),

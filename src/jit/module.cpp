@@ -153,8 +153,8 @@ std::vector<SiteRemark>& remarks_of(RewrittenModule& module) { return module.rem
 std::vector<SiteRemark>& remarks_of(std::vector<SiteRemark>& remarks) { return remarks; }
 
 // Runs `run` for the program in version 2 if all of its launches can be rewritten so, else for it as it is.
-// Kernels stop where they poll only if launches would be left otherwise, whatever the reason: which one of several
-// is named says little.
+// Kernels stop where they poll only if launches would be left otherwise, whatever the reason: which one of
+// several is named says little.
 template <class Run>
 auto in_some_version(const Program& program, const Request& request, const Run& run) {
   NewerVersion newer;

@@ -108,6 +108,68 @@ TEST(FirstNames, OfADamagedPayloadAreAnError) {
   }
 }
 
+// A file in memory, which counts what is read of it.
+class CountedFile {
+ public:
+  explicit CountedFile(std::string bytes) : bytes_(std::move(bytes)) {}
+  bool may_name_launches(uint32_t sm = 90) {
+    const auto read = [this](uint64_t offset, uint64_t count) {
+      std::string part = offset < bytes_.size() ? bytes_.substr(offset, count) : "";
+      read_ += part.size();
+      return part;
+    };
+    return file_may_name({bytes_.size(), read}, sm, launch_words());
+  }
+  [[nodiscard]] size_t read() const { return read_; }
+
+ private:
+  std::string bytes_;
+  size_t read_ = 0;
+};
+
+TEST(FirstNames, OfFilesAreReadWithoutTheRest) {
+  const std::string quiet = cubin_with(many_names(20'000), 4 << 20);
+  const std::string launching = cubin_with(many_names(20'000) + "cudaLaunchDeviceV2" + '\0', 4 << 20);
+  for (const SyntheticEntry& entry : in_each_form(quiet)) {
+    SyntheticEntry other = as_cubin(raw_entry(launching));
+    other.arch = 80;
+    CountedFile file(fatbin_of({other, entry}));
+    EXPECT_FALSE(file.may_name_launches());
+    EXPECT_LT(file.read(), 400'000U);
+    EXPECT_TRUE(file.may_name_launches(80)) << "the driver takes another entry there";
+    EXPECT_TRUE(file.may_name_launches(100)) << "the driver takes none";
+  }
+  for (const SyntheticEntry& entry : in_each_form(launching))
+    EXPECT_TRUE(CountedFile(fatbin_of({entry})).may_name_launches());
+  CountedFile cubin(quiet);
+  EXPECT_FALSE(cubin.may_name_launches());
+  EXPECT_LT(cubin.read(), 400'000U);
+  EXPECT_TRUE(CountedFile(launching).may_name_launches());
+}
+
+TEST(FirstNames, OfOtherFilesMayBeAnything) {
+  for (const std::string& bytes : {std::string(), std::string(".version 9.0\n"), std::string("!<arch>\n"),
+                                   cubin_with(many_names(3'000'000)), fatbin_of({raw_entry("ptx")})})
+    EXPECT_TRUE(CountedFile(bytes).may_name_launches()) << bytes.size();
+}
+
+TEST(FirstNames, OfADamagedFileAreAnErrorOrAnything) {
+  const std::string whole = fatbin_of({as_cubin(zstd_entry(cubin_with(many_names(20'000))))});
+  for (size_t bytes = 0; bytes < 200; ++bytes) {
+    try {
+      EXPECT_TRUE(CountedFile(whole.substr(0, bytes)).may_name_launches()) << bytes;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::Container) << bytes;
+    }
+  }
+  std::string endless = whole;
+  poke(endless, 8, ~uint64_t{0} - 8);
+  EXPECT_TRUE(CountedFile(endless).may_name_launches());
+  endless = whole;
+  poke(endless, 16 + 8, ~uint64_t{0} - 100);
+  EXPECT_TRUE(CountedFile(endless).may_name_launches());
+}
+
 // Units with launches, without, and the device runtime, as three modes of compression store them.
 TEST(FirstNames, TellOfRealCodeWhatTheWholeFileTells) {
   int cubins = 0, launching = 0;

@@ -1,9 +1,10 @@
 // What a wait costs by itself: one that has nothing to wait for, and a block that stops and goes on.
 //
-// A driver block of 128 threads waits a number of times for nothing, or its first thread launches an empty child
-// each time before it waits, with a barrier behind. In a third kernel that thread launches as many children into
-// one stream and waits once: what a child costs by itself, as the children of a stream follow one another. Two
-// numbers of rounds are timed, and the difference is a round's time, without that of the kernel's launch.
+// A driver block of 128 threads waits a number of times for nothing, or its first thread launches an empty
+// child each time before it waits, with a barrier behind. In a third kernel that thread launches as many
+// children into one stream and waits once: what a child costs by itself, as the children of a stream follow
+// one another. Two numbers of rounds are timed, and the difference is a round's time, without that of the
+// kernel's launch.
 //
 // It is a program of version 1, so on devices of compute capability 9.0 and later it needs klap_jit.
 #include <algorithm>

@@ -33,7 +33,7 @@ struct NewerVersion {
   bool is_changed = false;         // it is of version 1
   std::vector<KernelWait> waits;
   bool stops_at_polls = false;  // some of its kernels poll, and stop there
-  std::string problem;  // why it cannot be; empty if it is not of version 1, or can run as it is
+  std::string problem;          // why it cannot be; empty if it is not of version 1, or can run as it is
 };
 
 // Loops that poll for what children write (analysis/suspension/polls.h) may stay, or be waits. A kernel that

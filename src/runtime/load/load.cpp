@@ -6,17 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/calling_context.h"
 #include "runtime/driver.h"
 #include "runtime/load/first_image.h"
 #include "runtime/load/image_rewrite.h"
 #include "runtime/load/later_load.h"
 #include "runtime/load/loaded_variants.h"
+#include "runtime/load/module_files.h"
 #include "runtime/load/option_values.h"
 #include "runtime/load/rewritten_load.h"
 #include "runtime/parents/registry.h"
 #include "runtime/process.h"
-#include "support/error.h"
-#include "support/file.h"
 
 namespace klap::runtime {
 
@@ -35,15 +35,11 @@ std::optional<CUresult> load_rewritten(const ImageSource& source, const LoadCubi
   return result;
 }
 
-// The bytes of a file that may hold device launches, NUL-terminated; nothing for files that cannot be read,
-// which are the driver's to report.
-std::optional<std::string> read_candidate(const char* file) {
-  if (!file) return std::nullopt;
-  try {
-    return read_file(file);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+// Statistics are written at the end of a program that loads nothing else, too.
+std::optional<std::string> read_candidate(const char* file, bool every_device) {
+  if (!driver_is_complete()) return std::nullopt;
+  first_image_loaded();
+  return read_module_file(file, target_capability(every_device));
 }
 
 void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
@@ -124,8 +120,9 @@ std::optional<CUresult> load_module(const char* load_path, CUmodule* module, con
 }
 
 std::optional<CUresult> load_module_file(const char* load_path, CUmodule* module, const char* file) {
-  const auto bytes = read_candidate(file);
-  if (!module || !bytes) return std::nullopt;
+  if (!module) return std::nullopt;
+  const auto bytes = read_candidate(file, false);
+  if (!bytes) return std::nullopt;
   ImageSource source = image_source(load_path, bytes->c_str(), {}, false);
   source.readable_bytes = bytes->size();
   return load_rewritten(source, into_module(module, {}));
@@ -143,8 +140,9 @@ std::optional<CUresult> load_library(const char* load_path, CUlibrary* library, 
 
 std::optional<CUresult> load_library_file(const char* load_path, CUlibrary* library, const char* file,
                                           const JitOptions& options, const LibraryOptions& library_options) {
-  const auto bytes = read_candidate(file);
-  if (!library || !bytes) return std::nullopt;
+  if (!library) return std::nullopt;
+  const auto bytes = read_candidate(file, true);
+  if (!bytes) return std::nullopt;
   ImageSource source = image_source(load_path, bytes->c_str(), options, true);
   source.readable_bytes = bytes->size();
   return load_rewritten(source, into_library(library, options, library_options));

@@ -19,8 +19,6 @@
 namespace klap::runtime {
 namespace {
 
-constexpr std::string_view kMark = "__klap_stand_in_";
-
 bool mentions_wait(std::string_view ptx) {
   return ptx.find("cudaDeviceSynchronize") != std::string_view::npos;
 }
@@ -73,7 +71,7 @@ class Pieces {
                   "code that waits for its children cannot be rewritten: " + newer.problem);
     const std::string hash = Hasher().add(options_).add(code_.options).add(code_.bytes).add(ptx).hex();
     pieces_.push_back({LinkPiece::Kind::Ptx, name,
-                       transform::without_code(ptx::parse(ptx, name), std::string(kMark) + hash)});
+                       transform::without_code(ptx::parse(ptx, name), std::string(kStandInMark) + hash)});
   }
 
   const AddedCode& code_;
@@ -118,7 +116,7 @@ std::vector<LinkPiece> with_stand_ins(const AddedCode& code, const std::string& 
 }
 
 bool holds_stand_in(std::string_view machine_code) {
-  return container::has_symbol_like(machine_code, kMark);
+  return container::has_symbol_like(machine_code, kStandInMark);
 }
 
 std::optional<int> add_stand_in(const CalledLinker& linker, const AddedCode& code) {

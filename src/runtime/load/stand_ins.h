@@ -36,6 +36,8 @@ bool may_wait(const AddedCode& code, uint32_t sm);
 // Error(Unsupported) if klap_jit cannot rewrite one of them, which says why, and Error(Parse).
 std::vector<LinkPiece> with_stand_ins(const AddedCode& code, const std::string& options, uint32_t sm);
 
+// Part of a name in each of them.
+inline constexpr std::string_view kStandInMark = "__klap_stand_in_";
 bool holds_stand_in(std::string_view machine_code);
 
 // One of the program's links, and how its linker takes code.

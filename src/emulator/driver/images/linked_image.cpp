@@ -3,8 +3,8 @@
 //
 // Each function has a section .text.NAME, and each kernel has .nv.constant0.NAME, of the size of its
 // parameters. Programs look for these in linked code. The units themselves are in .klap.ptx, one after
-// another: the lengths of name and text, then both. A table of symbols names the device runtime's functions
-// that launch kernels, if the code calls them, since linked code has these in it.
+// another: the lengths of name and text, then both. A table of symbols names the variables, and the device
+// runtime's functions that launch kernels, if the code calls them, since linked code has these in it.
 #include <elf.h>
 
 #include <algorithm>
@@ -107,16 +107,21 @@ class ElfWriter {
   std::vector<Elf64_Shdr> sections_;
 };
 
-// A table of these global functions, each of which counts as defined.
-void add_symbols(ElfWriter& writer, const std::vector<std::string>& functions) {
+struct NamedSymbol {
+  std::string name;
+  unsigned char type = STT_FUNC;
+};
+
+// A table of these global symbols, each of which counts as defined.
+void add_symbols(ElfWriter& writer, const std::vector<NamedSymbol>& named) {
   std::string strings(1, '\0'), table(sizeof(Elf64_Sym), '\0');
-  for (const std::string& function : functions) {
+  for (const auto& [name, type] : named) {
     Elf64_Sym symbol{};
     symbol.st_name = static_cast<uint32_t>(strings.size());
-    symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, type);
     symbol.st_shndx = SHN_ABS;
     append(table, symbol);
-    strings += function + '\0';
+    strings += name + '\0';
   }
   const uint32_t names = writer.add(".strtab", SHT_STRTAB, 0, strings);
   writer.add(".symtab", SHT_SYMTAB, 0, table, names);
@@ -139,16 +144,17 @@ uint64_t length_of(const void* image, uint64_t limit) {
 std::string make_linked_image(const Units& units, const Image& image, uint32_t compute_capability) {
   ElfWriter writer;
   writer.add(kUnits, SHT_PROGBITS, 0, serialised(units));
-  std::vector<std::string> launching;
+  std::vector<NamedSymbol> symbols;
+  for (const Variable& variable : image.variables) symbols.push_back({variable.name, STT_OBJECT});
   for (const auto& function : image.functions) {
-    if (function->name.find("LaunchDevice") != std::string::npos) launching.push_back(function->name);
+    if (function->name.find("LaunchDevice") != std::string::npos) symbols.push_back({function->name});
     if (function->builtin >= 0) continue;
     writer.add(".text." + function->name, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, kCode);
     if (!function->is_kernel) continue;
     const std::string bank(kParameterBase + function->parameter_bytes, '\0');
     writer.add(".nv.constant0." + function->name, SHT_PROGBITS, SHF_ALLOC, bank);
   }
-  add_symbols(writer, launching);
+  add_symbols(writer, symbols);
   return writer.finish(compute_capability);
 }
 

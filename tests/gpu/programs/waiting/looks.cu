@@ -1,6 +1,7 @@
 // Kernels that wait for their children in a loop, and look at what these have written by volatile loads.
 //
-// Such a look could be one that waits for another block, as in polling.cu, but the kernels say where they wait.
+// Such a look could be one that waits for another block, as in polling.cu, but the kernels say where they
+// wait.
 #include "sizes.h"
 
 constexpr int kThreads = 64, kChild = 32;
