@@ -1,4 +1,4 @@
-// What the headers of a fatbin and of its entries say, for readers that have no more of it than these.
+// The headers of a fatbin and of its entries, for readers that have no more of it than these.
 #pragma once
 
 #include <cstdint>
