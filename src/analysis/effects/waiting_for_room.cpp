@@ -108,18 +108,20 @@ class RoomWait {
     return step;
   }
 
-  // True where a register's own value is put aside or taken back.
+  // True where a register's own value is put aside or taken back. Nothing else is written to these places.
   [[nodiscard]] bool keeps_register(const Statement& s) const {
     return std::ranges::any_of(s.operands, [this](ptx::TokenRange operand) {
       const auto address = parse_address(q_.module, operand);
-      return q_.module.is(operand.first, "[") && address && address->base == kSuspensionRow;
+      return q_.module.is(operand.first, "[") && address &&
+             (address->base == kSuspensionRow || address->base == kSuspensionFrame);
     });
   }
 
   [[nodiscard]] bool names_suspension_words(const Statement& s) const {
     return std::ranges::any_of(s.operands, [this](ptx::TokenRange operand) {
       const auto address = parse_address(q_.module, operand);
-      return address && address->base == kSuspensionWords;
+      return address && (address->base == kSuspensionWords ||
+                         (address->base == kSuspensionControl && address->offset == 0));
     });
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/launches/wrappers.h"
+#include "analysis/suspension/suspension.h"
 
 namespace klap::analysis {
 namespace {
@@ -27,13 +28,25 @@ std::string freed_by(const FunctionFacts& kernel, const FlatInstruction& instruc
   return frees ? std::string(call->callee) : "";
 }
 
+// True if the thread has waited for all that it has launched before (suspension.h). The kernel says so in
+// front of the call and of what passes its arguments.
+bool is_all_complete(const FunctionFacts& kernel, uint32_t call) {
+  const auto& instructions = kernel.flow.instructions();
+  for (uint32_t i = call; i-- > kernel.flow.blocks()[instructions[call].block].first;) {
+    const ptx::Statement& s = *instructions[i].statement;
+    if (kernel.module.is(s.head, "mov") && kernel.module.is(s.operands[0].first, kAllComplete)) return true;
+    if (kernel.module.is(s.head, "call")) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Rejection> check_frees(const FunctionFacts& parent) {
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const std::string by = freed_by(parent, instructions[i]);
-    if (by.empty()) continue;
+    if (by.empty() || is_all_complete(parent, i)) continue;
     for (const Site& site : parent.sites) {
       if (site.get_call == nullptr || !parent.flow.can_follow(parent.flow.index_of(site.get_call), i))
         continue;

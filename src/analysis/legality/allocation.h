@@ -2,7 +2,8 @@
 //
 // Memory that is taken stays until it is freed, so taking it has no order with launches. It may be freed by a
 // kernel that comes later, or by the children. A parent that frees memory after a launch must know that no
-// child uses it any more. Its evidence for that may not hold for a deferred child.
+// child uses it any more. Its evidence for that may not hold for a deferred child, unless it has waited for
+// all children since the launch.
 #pragma once
 
 #include <optional>

@@ -36,7 +36,8 @@ bool is_harmless(std::string_view callee) {
   return std::ranges::any_of(kKinds, [&](std::string_view kind) { return table.is_kind(callee, kind); });
 }
 
-// Calls about streams and events, whose handles mean nothing in another grid.
+// Calls about streams and events. The executor's handles stay valid until they are destroyed, in whatever
+// grid.
 bool is_about_streams(std::string_view callee) {
   static constexpr std::string_view kKinds[] = {"stream-create", "stream-destroy", "stream-wait", "event"};
   return std::ranges::any_of(kKinds, [&](std::string_view kind) { return idioms().is_kind(callee, kind); });
@@ -72,8 +73,9 @@ class Finder {
     find_variables();
     for (const FlatInstruction& each : k_.flow.instructions()) look_at(*each.statement);
     if (out_.problem.empty()) find_idle_barriers();
-    check_streams();
+    check_tail_launches();
     if (out_.problem.empty()) find_certain_waits();
+    if (out_.problem.empty()) find_frees_behind_waits();
     if (out_.problem.empty()) find_registers();
     return std::move(out_);
   }
@@ -194,11 +196,8 @@ class Finder {
     }
     if (table.is_kind(call.callee, "copy") || table.is_kind(call.callee, "fill"))
       return look_at_copy(s, call.callee);
-    if (is_about_streams(call.callee)) {
-      of_streams_.push_back(&s);
-      return;
-    }
-    if (!is_computation(call.callee)) refuse(fmt::format("a call of {}", call.callee), s.head);
+    if (!is_about_streams(call.callee) && !is_computation(call.callee))
+      refuse(fmt::format("a call of {}", call.callee), s.head);
   }
 
   // It is a launch of a kernel of CUDA's own.
@@ -207,7 +206,6 @@ class Finder {
     const auto found = std::ranges::find(*copies_, &s, &CopyCall::call);
     if (found == copies_->end()) return refuse(fmt::format("a call of {} in another form", callee), s.head);
     out_.launching.push_back(outermost_.at(&s));
-    if (k_.data.constant(found->stream) != std::optional<uint64_t>(0)) of_streams_.push_back(&s);
   }
 
   // True for a function of the unit that only computes, and calls none but such.
@@ -263,22 +261,10 @@ class Finder {
     return site.idiom != nullptr && !site.idiom->is_version_1() && stream_kind(site) == StreamKind::Other;
   }
 
-  // Handles of streams and events may be used in the grid that made them alone.
-  void check_streams() {
-    for (const Site& site : k_.sites) {
+  void check_tail_launches() {
+    for (const Site& site : k_.sites)
       if (site.launch_call != nullptr && may_be_tail_launch(site))
         return refuse("a launch may be a tail launch", site.launch_call->head);
-      const bool is_usual = k_.data.constant(site.stream) == std::optional<uint64_t>(0);
-      if (site.launch_call != nullptr && !is_usual) of_streams_.push_back(site.launch_call);
-    }
-    for (const SuspensionPoint& point : out_.points) {
-      if (point.never_stops) continue;
-      const uint32_t from = first_instruction(*point.statement);
-      for (const Statement* const use : of_streams_) {
-        if (k_.flow.can_follow(from, k_.flow.index_of(use)))
-          return refuse("a stream or an event is used behind a place to stop", use->head);
-      }
-    }
   }
 
   // A thread comes to a wait from the kernel's begin, or from where it went on. What these ways reach without
@@ -311,6 +297,52 @@ class Finder {
     for (SuspensionPoint& point : out_.points)
       point.is_certain = point.at == SuspendsAt::Wait &&
                          (!reached[k_.flow.index_of(point.instruction)] || is_at_poll(*point.instruction));
+  }
+
+  // A wait at a poll may end before the thread's children do. One that fails for want of memory is natively
+  // as it is here: what the program frees then is its own affair.
+  void find_frees_behind_waits() {
+    std::vector<uint32_t> waits;
+    for (const SuspensionPoint& point : out_.points)
+      if (point.at == SuspendsAt::Wait && !is_at_poll(*point.instruction))
+        waits.push_back(k_.flow.index_of(point.instruction));
+    std::vector<bool> reached(k_.flow.instructions().size());
+    for (const FlatInstruction& each : k_.flow.instructions())
+      if (may_launch_at(*each.statement)) mark_ways(k_.flow.index_of(each.statement), waits, reached);
+    for (const FlatInstruction& each : k_.flow.instructions()) {
+      if (frees(*each.statement) && !reached[k_.flow.index_of(each.statement)])
+        out_.complete.push_back(outermost_.at(each.statement));
+    }
+  }
+
+  bool frees(const Statement& s) const {
+    const auto call = parse_call(m_, s, k_.data.names());
+    return call && call->direct && (call->callee == "free" || idioms().is_kind(call->callee, "allocation"));
+  }
+
+  bool may_launch_at(const Statement& s) const {
+    return std::ranges::find(out_.launching, outermost_.at(&s)) != out_.launching.end() &&
+           parse_call(m_, s, k_.data.names()).has_value();
+  }
+
+  // Marks what a thread can come to from that instruction without one of the waits.
+  void mark_ways(uint32_t from, const std::vector<uint32_t>& waits, std::vector<bool>& reached) const {
+    std::vector<uint32_t> work = {from};
+    while (!work.empty()) {
+      const uint32_t i = work.back();
+      work.pop_back();
+      const BasicBlock& block = k_.flow.blocks()[k_.flow.instructions()[i].block];
+      const auto reach = [&](uint32_t next) {
+        if (reached[next] || std::ranges::find(waits, next) != waits.end()) return;
+        reached[next] = true;
+        work.push_back(next);
+      };
+      if (i + 1 < block.last) {
+        reach(i + 1);
+      } else {
+        for (const uint32_t next : block.successors) reach(k_.flow.blocks()[next].first);
+      }
+    }
   }
 
   bool is_at_poll(const Statement& wait) const {
@@ -404,7 +436,6 @@ class Finder {
   const std::set<const Statement*> waits_;
   const VirtualRegisters registers_;
   std::map<const Statement*, const Statement*> outermost_;
-  std::vector<const Statement*> of_streams_;
   std::vector<uint32_t> of_errors_;  // calls that ask for the last error
   std::optional<std::vector<CopyCall>> copies_;
   Suspension out_;

@@ -30,13 +30,25 @@ inline constexpr char kTakeFrame[] = "__klap_take_frame", kGiveFrame[] = "__klap
 // wait for does not matter to it: others need the place of a block that polls.
 inline constexpr char kWaitAtPoll[] = "__klap_wait_at_poll";
 
+// A register that such kernels write in front of calls that free memory. All that the thread has launched
+// before such a call is complete there, as on each way from a launch there is a wait.
+inline constexpr char kAllComplete[] = "%klap_w_complete";
+
 // A shared variable of such kernels. Its words are accessed by its name alone, and only numbers that no
 // launch has to do with are written to it.
 inline constexpr char kSuspensionWords[] = "__klap_suspension";
 
+// Another one, whose first word is the address of the block's memory (kSuspensionFrame). What follows it is
+// counted by the program's barriers.
+inline constexpr char kSuspensionControl[] = "__klap_suspended";
+
 // The register by which such kernels keep values in memory and take them back: each register gets its own
 // value.
 inline constexpr char kSuspensionRow[] = "%klap_w_at";
+
+// The register with the address of the block's memory. By its name they keep the block's place in its grid
+// and the size of shared memory, in registers of their own.
+inline constexpr char kSuspensionFrame[] = "%klap_w_frame";
 
 enum class SuspendsAt : uint8_t {
   Wait,
@@ -78,9 +90,11 @@ struct SavedVariable {
 struct Suspension {
   std::vector<SuspensionPoint> points;           // in text order
   std::vector<const ptx::Statement*> launching;  // blocks or calls in the body with which launches begin
-  std::vector<const ptx::Statement*> computed;   // again where the kernel goes on, in this order
-  std::vector<OwnVariable> named;                // all that the kernel names
-  std::vector<SavedVariable> variables;          // that are used where threads go on
+  std::vector<const ptx::Statement*>
+      complete;  // blocks or calls with a call that frees, likewise (kAllComplete)
+  std::vector<const ptx::Statement*> computed;  // again where the kernel goes on, in this order
+  std::vector<OwnVariable> named;               // all that the kernel names
+  std::vector<SavedVariable> variables;         // that are used where threads go on
   // The kernel asks for its threads' last errors, which another grid does not have.
   bool asks_for_errors = false;
   std::string problem;  // why the kernel cannot stop, with a place; empty if it can

@@ -107,7 +107,7 @@ FrameCode::FrameCode(const analysis::Suspension& suspension) : of_(suspension) {
 }
 
 std::string FrameCode::registers() {
-  return fmt::format(".reg .pred {}; ", analysis::kEndsTogether) +
+  return fmt::format(".reg .pred {}; .reg .b32 {}; ", analysis::kEndsTogether, analysis::kAllComplete) +
          ".reg .b32 %klap_w_a, %klap_w_b, %klap_w_extent, %klap_w_part, %klap_w_tid, %klap_w_threads, "
          "%klap_w_point, %klap_w_dynamic, "
          "%klap_w_ended, %klap_w_turn, %klap_w_count, %klap_w_kept, "

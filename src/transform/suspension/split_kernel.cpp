@@ -33,7 +33,7 @@ constexpr unsigned kWordsBytes = 16;
 // cudaErrorSyncDepthExceeded: the result of a wait for which there is no frame.
 constexpr unsigned kNoRoom = 68;
 // The block's frame, and counters of barriers with results.
-constexpr char kControl[] = "__klap_suspended";
+constexpr auto& kControl = analysis::kSuspensionControl;
 constexpr unsigned kCounters = 8, kCounterTurns = 3, kControlBytes = kCounters + 4 * kCounterTurns;
 constexpr char kFrameParameter[] = "__klap_frame";
 
@@ -100,6 +100,8 @@ class Splitter {
     for (const ptx::Statement* const launching : suspension_.launching)
       edits.insert_before(launching->tokens.first,
                           fmt::format("st.relaxed.cta.shared.u32 {}, 1; ", kPending));
+    for (const ptx::Statement* const complete : suspension_.complete)
+      edits.insert_before(complete->tokens.first, fmt::format("mov.u32 {}, 1; ", analysis::kAllComplete));
     replace_places(edits);
     if (is_resumed) {
       for (const ptx::Statement* const computed : suspension_.computed) edits.replace(computed->tokens, "");
