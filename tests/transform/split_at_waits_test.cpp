@@ -316,6 +316,21 @@ TEST(SplitAtWaits, SaysWhatIsFreedBehindWaits) {
   EXPECT_TRUE(says("$again:\n" + kLaunch + kWait + free + "@%p1 bra $again;\n" + kUse));
 }
 
+// Lanes may meet where a barrier keeps them from meeting one that waits.
+TEST(SplitAtWaits, LanesMeetAwayFromWaits) {
+  const std::string barrier = "bar.sync 0;\n";
+  for (const std::string meet :
+       {"shfl.sync.down.b32 %r1, %r2, 16, 31, -1", "vote.sync.any.pred %p1, %p2, -1",
+        "match.any.sync.b32 %r1, %r2, -1", "redux.sync.add.s32 %r1, %r2, -1", "bar.warp.sync -1"}) {
+    EXPECT_EQ("", problem(meet + ";\n" + barrier + kLaunch + kWait + kUse)) << meet;
+    EXPECT_EQ("", problem(kLaunch + kWait + barrier + meet + ";\n" + kUse)) << meet;
+    for (const std::string& body :
+         {meet + ";\n" + kLaunch + kWait + kUse, kLaunch + kWait + meet + ";\n" + barrier + kUse,
+          "$again:\n" + meet + ";\n" + barrier + kLaunch + kWait + "@%p1 bra $again;\n" + kUse})
+      EXPECT_THAT(problem(body), HasSubstr("' of several threads")) << body;
+  }
+}
+
 TEST(SplitAtWaits, RefusesTailLaunches) {
   std::string tail = kLaunch;
   tail.replace(tail.find("st.param.b64 [b], 0"), 19, "st.param.b64 [b], 3");

@@ -62,6 +62,14 @@ bool is_of_one_thread(const Module& m, const Statement& s) {
          others.contains(m.text(s.head));
 }
 
+// Operations for which the lanes that they name meet.
+bool is_of_warp(const Module& m, const Statement& s) {
+  const std::string_view opcode = m.text(s.head);
+  if (is_barrier(opcode)) return m.has_modifier(s, ".warp");
+  return m.has_modifier(s, ".sync") &&
+         (opcode == "shfl" || opcode == "vote" || opcode == "match" || opcode == "redux");
+}
+
 class Finder {
  public:
   Finder(const FlowFacts& kernel, const std::vector<const Statement*>& waits)
@@ -72,7 +80,7 @@ class Finder {
     if (k_.flow.has_unknown_branch()) refuse("a branch whose targets are not known", k_.function.name_token);
     find_variables();
     for (const FlatInstruction& each : k_.flow.instructions()) look_at(*each.statement);
-    if (out_.problem.empty()) find_idle_barriers();
+    if (out_.problem.empty()) find_meetings();
     check_tail_launches();
     if (out_.problem.empty()) find_certain_waits();
     if (out_.problem.empty()) find_frees_behind_waits();
@@ -134,6 +142,7 @@ class Finder {
 
   void look_at(const Statement& s) {
     const std::string_view opcode = m_.text(s.head);
+    if (is_of_warp(m_, s)) return of_warps_.push_back(&s);
     if (is_barrier(opcode)) return look_at_barrier(s);
     if (!is_of_one_thread(m_, s))
       return refuse(fmt::format("'{}' of several threads", m_.full_opcode(s)), s.head);
@@ -148,7 +157,7 @@ class Finder {
   }
 
   void look_at_barrier(const Statement& s) {
-    if (m_.has_modifier(s, ".warp") || m_.has_modifier(s, ".cluster") || m_.has_modifier(s, ".arrive"))
+    if (m_.has_modifier(s, ".cluster") || m_.has_modifier(s, ".arrive"))
       return refuse(fmt::format("'{}' of several threads", m_.full_opcode(s)), s.head);
     const bool has_result = m_.has_modifier(s, ".red");
     const size_t number = has_result ? 1 : 0, without_count = has_result ? 3 : 1;
@@ -239,18 +248,23 @@ class Finder {
     return false;
   }
 
-  void find_idle_barriers() {
+  // Lanes that meet one that waits would wait for it, while it waits for the block to stop. All others meet
+  // as natively: the grid that goes on has the same lanes.
+  void find_meetings() {
     std::vector<uint32_t> barriers;
     for (const SuspensionPoint& point : out_.points)
       if (point.at != SuspendsAt::Wait) barriers.push_back(k_.flow.index_of(point.instruction));
     const Meetings meetings(k_.flow, barriers);
-    for (SuspensionPoint& barrier : out_.points) {
-      if (barrier.at == SuspendsAt::Wait) continue;
-      barrier.never_stops = std::ranges::none_of(out_.points, [&](const SuspensionPoint& wait) {
+    const auto can_meet_waiting = [&](const Statement& s) {
+      return std::ranges::any_of(out_.points, [&](const SuspensionPoint& wait) {
         return wait.at == SuspendsAt::Wait &&
-               meetings.can_meet(k_.flow.index_of(barrier.instruction), k_.flow.index_of(wait.instruction));
+               meetings.can_meet(k_.flow.index_of(&s), k_.flow.index_of(wait.instruction));
       });
-    }
+    };
+    for (SuspensionPoint& barrier : out_.points)
+      barrier.never_stops = barrier.at != SuspendsAt::Wait && !can_meet_waiting(*barrier.instruction);
+    for (const Statement* const s : of_warps_)
+      if (can_meet_waiting(*s)) refuse(fmt::format("'{}' of several threads", m_.full_opcode(*s)), s->head);
   }
 
   // One would come before the second halves of blocks, which are tail launches, too. Version 1 has none.
@@ -436,6 +450,7 @@ class Finder {
   const std::set<const Statement*> waits_;
   const VirtualRegisters registers_;
   std::map<const Statement*, const Statement*> outermost_;
+  std::vector<const Statement*> of_warps_;
   std::vector<uint32_t> of_errors_;  // calls that ask for the last error
   std::optional<std::vector<CopyCall>> copies_;
   Suspension out_;

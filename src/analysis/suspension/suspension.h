@@ -5,9 +5,9 @@
 // threads ended, at a wait, or at a barrier. What a thread needs behind that place are its live registers and
 // its local variables, and the block needs its shared variables.
 //
-// A kernel is refused if its threads could meet in any other way (operations of warps, barriers of some
-// threads), or if something would not be the same when it goes on: streams and events, copies in flight,
-// addresses of its own variables in memory (own_addresses.h).
+// A kernel is refused if its threads could meet one that waits in any other way (operations of warps,
+// barriers of some threads), or if something would not be the same when it goes on: addresses of its own
+// variables in memory (own_addresses.h).
 #pragma once
 
 #include <cstdint>
