@@ -18,9 +18,9 @@ bool is_frame_function(const Function& function) {
   return function.name == analysis::kTakeFrame || function.name == analysis::kGiveFrame;
 }
 
-// The definitions of `frames`, for this unit alone. Functions that the unit declares itself are left out. The
-// one variable that others may name is the same in all units.
-std::string definitions(const Module& unit, const Module& frames) {
+// The definitions of `frames`, for this unit alone. They will stand at that token. Functions that the unit
+// declares before are left out. The one variable that others may name is the same in all units.
+std::string definitions(const Module& unit, uint32_t at, const Module& frames) {
   std::string text;
   for (const Item& item : frames.items) {
     if (item.kind == ItemKind::Version || item.kind == ItemKind::Target || item.kind == ItemKind::AddressSize)
@@ -28,7 +28,8 @@ std::string definitions(const Module& unit, const Module& frames) {
     ptx::TokenRange tokens = item.tokens;
     if (item.kind == ItemKind::Function) {
       const Function& function = frames.functions[item.index];
-      if (!function.is_definition && unit.find_function(function.name) != nullptr) continue;
+      const Function* const declared = unit.find_function(function.name);
+      if (!function.is_definition && declared != nullptr && declared->tokens.first < at) continue;
       if (function.is_definition && is_frame_function(function))
         while (!frames.is(tokens.first, ".func")) ++tokens.first;
     }
@@ -53,7 +54,7 @@ std::string with_frame_functions(const std::string& ptx, const Module& frames, c
   bool are_defined = false;
   for (const Function& function : unit.functions) {
     if (!is_frame_function(function)) continue;
-    edits.replace(function.tokens, are_defined ? "" : definitions(unit, frames));
+    edits.replace(function.tokens, are_defined ? "" : definitions(unit, function.tokens.first, frames));
     are_defined = true;
   }
   return edits.apply();
