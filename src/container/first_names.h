@@ -26,7 +26,7 @@ struct PartlyRead {
 };
 
 // Says it of the machine code that the driver takes out of the file for a device of compute capability `sm`.
-// Of a fatbin or a cubin only headers and names are read. True for all other files. Throws Error(Container),
+// It reads only headers and names of a fatbin or a cubin. True for all other files. Throws Error(Container)
 // and what `read` throws.
 bool file_may_name(const PartlyRead& file, uint32_t sm, std::span<const std::string_view> words);
 

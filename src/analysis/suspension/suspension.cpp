@@ -284,30 +284,19 @@ class Finder {
   // A thread comes to a wait from the kernel's begin, or from where it went on. What these ways reach without
   // a launch is not certain to have anything to wait for.
   void find_certain_waits() {
-    const auto& instructions = k_.flow.instructions();
     std::set<const Statement*> launching(out_.launching.begin(), out_.launching.end());
-    std::vector<bool> reached(instructions.size());
-    std::vector<uint32_t> work;
-    const auto reach = [&](uint32_t i) {
-      if (i >= instructions.size() || reached[i] ||
-          launching.contains(outermost_.at(instructions[i].statement)))
-        return;
-      reached[i] = true;
-      work.push_back(i);
+    const auto launches = [&](uint32_t i) {
+      return launching.contains(outermost_.at(k_.flow.instructions()[i].statement));
     };
-    const auto go_on_behind = [&](uint32_t i) {
-      const BasicBlock& block = k_.flow.blocks()[instructions[i].block];
-      if (i + 1 < block.last) return reach(i + 1);
-      for (const uint32_t next : block.successors) reach(k_.flow.blocks()[next].first);
-    };
-    reach(0);
-    for (const SuspensionPoint& point : out_.points)
-      if (!point.never_stops) go_on_behind(k_.flow.index_of(point.instruction));
-    while (!work.empty()) {
-      const uint32_t i = work.back();
-      work.pop_back();
-      go_on_behind(i);
+    std::vector<bool> reached(k_.flow.instructions().size());
+    std::vector<uint32_t> from;
+    if (!reached.empty() && !launches(0)) {
+      reached[0] = true;
+      from.push_back(0);
     }
+    for (const SuspensionPoint& point : out_.points)
+      if (!point.never_stops) from.push_back(k_.flow.index_of(point.instruction));
+    mark_ways(std::move(from), launches, reached);
     for (SuspensionPoint& point : out_.points)
       point.is_certain = point.at == SuspendsAt::Wait &&
                          (!reached[k_.flow.index_of(point.instruction)] || is_at_poll(*point.instruction));
@@ -316,13 +305,16 @@ class Finder {
   // A wait at a poll may end before the thread's children do. One that fails for want of memory is natively
   // as it is here: what the program frees then is its own affair.
   void find_frees_behind_waits() {
-    std::vector<uint32_t> waits;
+    std::set<uint32_t> waits;
     for (const SuspensionPoint& point : out_.points)
       if (point.at == SuspendsAt::Wait && !is_at_poll(*point.instruction))
-        waits.push_back(k_.flow.index_of(point.instruction));
-    std::vector<bool> reached(k_.flow.instructions().size());
+        waits.insert(k_.flow.index_of(point.instruction));
+    std::vector<uint32_t> launching;
     for (const FlatInstruction& each : k_.flow.instructions())
-      if (may_launch_at(*each.statement)) mark_ways(k_.flow.index_of(each.statement), waits, reached);
+      if (may_launch_at(*each.statement)) launching.push_back(k_.flow.index_of(each.statement));
+    std::vector<bool> reached(k_.flow.instructions().size());
+    mark_ways(
+        std::move(launching), [&](uint32_t i) { return waits.contains(i); }, reached);
     for (const FlatInstruction& each : k_.flow.instructions()) {
       if (frees(*each.statement) && !reached[k_.flow.index_of(each.statement)])
         out_.complete.push_back(outermost_.at(each.statement));
@@ -339,17 +331,17 @@ class Finder {
            parse_call(m_, s, k_.data.names()).has_value();
   }
 
-  // Marks what a thread can come to from that instruction without one of the waits.
-  void mark_ways(uint32_t from, const std::vector<uint32_t>& waits, std::vector<bool>& reached) const {
-    std::vector<uint32_t> work = {from};
-    while (!work.empty()) {
-      const uint32_t i = work.back();
-      work.pop_back();
+  // Marks what a thread can come to behind these instructions without one at which `stops` is true.
+  template <class Stops>
+  void mark_ways(std::vector<uint32_t> from, const Stops& stops, std::vector<bool>& reached) const {
+    while (!from.empty()) {
+      const uint32_t i = from.back();
+      from.pop_back();
       const BasicBlock& block = k_.flow.blocks()[k_.flow.instructions()[i].block];
       const auto reach = [&](uint32_t next) {
-        if (reached[next] || std::ranges::find(waits, next) != waits.end()) return;
+        if (reached[next] || stops(next)) return;
         reached[next] = true;
-        work.push_back(next);
+        from.push_back(next);
       };
       if (i + 1 < block.last) {
         reach(i + 1);
