@@ -8,7 +8,13 @@
 //
 // __klap_grid_publish() replaces the launch. The grid takes its place in its stream at this moment. So a
 // launch that the program orders behind another one by any synchronisation comes behind it here as well.
-// Lanes that launch in one instruction have no order; in the NULL stream they take that of their numbers.
+// Lanes that launch in one instruction have no order.
+//
+// A warp's lanes work together only if all 32 are here. Code that stopped goes on in its middle
+// (transform/suspension/), from where ptxas may not bring lanes together again that go the same way. Several
+// groups of lanes are at the same place then, each with a mask of its own. On an H200, lanes of such groups
+// were seen to wait for each other for ever in __syncwarp() and shuffles with these masks. ptxas itself makes
+// one atomic of those that add a constant to one address, and no lane waits there.
 //
 // The older pair of calls names the grid in the second one only. __klap_grid_take_buffer() replaces the first
 // and __klap_grid_launch() the second. A program does not test such a buffer, so without a record it gets one
@@ -36,6 +42,8 @@ struct KlapGridRoom {
   unsigned long long item;
   unsigned long long refused;  // the program gets no buffer
 };
+
+static constexpr unsigned int kWholeWarp = 0xffffffffu;
 
 static __device__ __forceinline__ unsigned int lane_id() {
   unsigned int lane;
@@ -73,13 +81,9 @@ static __device__ __forceinline__ unsigned int link_of_record(const KlapWorkQueu
   return number * (KLAP_RECORD_BYTES / 16) + 1 + place_of_part(queue->places, number);
 }
 
-// A record that nobody has had yet; 0 if there is none. Lanes that are converged here share the atomic.
+// A record that nobody has had yet; 0 if there is none.
 static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) {
-  const unsigned int mask = __activemask(), lane = lane_id();
-  const unsigned int leader = static_cast<unsigned int>(__ffs(mask)) - 1u;
-  unsigned long long number = 0;
-  if (lane == leader) number = add_global(&queue->reserved, static_cast<unsigned long long>(__popc(mask)));
-  number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
+  const unsigned long long number = add_global(&queue->reserved, 1ull);
   if (number + 1 >= queue->record_capacity) return 0;  // nobody gets the last one
   return link_of_record(queue, static_cast<unsigned int>(number));
 }
@@ -222,24 +226,28 @@ static __device__ __forceinline__ bool append(const Place& place, unsigned int b
   return true;
 }
 
-// Appends the grids of all converged lanes to the block's NULL stream. True for the lane, the first one,
-// whose grid may begin.
-static __device__ __forceinline__ bool append_to_block(const Place& place, unsigned long long item) {
-  const unsigned int mask = __activemask(), lane = lane_id();
-  const unsigned int higher = mask & ~((2u << lane) - 1u);
-  const unsigned int lowest = static_cast<unsigned int>(__ffs(mask)) - 1u, highest = 31u - __clz(mask);
-  const unsigned long long next = __shfl_sync(mask, item, higher != 0 ? __ffs(higher) - 1u : lane);
-  const unsigned int last = __shfl_sync(mask, static_cast<unsigned int>(item), highest);
-  if (higher != 0) place.at(static_cast<unsigned int>(item))->behind = next;
-  __syncwarp(mask);
-  // The lane that appends them acquires by this what the one before has written.
-  unsigned int before = 0;
-  if (lane == lowest) before = exchange_in_block(&place.block->last, last);
-  // No lane goes on before its grid has its place: its next launch could come before it.
-  __syncwarp(mask);
-  if (lane != lowest) return false;
+// Appends grids to the block's NULL stream: those from `item` to `last`, which are in their order already.
+// True if the first one may begin.
+static __device__ __forceinline__ bool append_to_block(const Place& place, unsigned long long item,
+                                                       unsigned int last) {
+  // This lane acquires by the exchange what the one before has written.
+  const unsigned int before = exchange_in_block(&place.block->last, last);
   if (before != 0 && !place.is_in_parent() && append_privately(place, before, item)) return false;
   return append(place, before, item);
+}
+
+// Appends the grids of all lanes of the warp to the block's NULL stream, in the order of the lanes. True for
+// the first lane if its grid may begin.
+static __device__ __forceinline__ bool append_warp_to_block(const Place& place, unsigned long long item) {
+  const unsigned int lane = lane_id();
+  const unsigned long long next = __shfl_sync(kWholeWarp, item, lane + 1u);
+  const unsigned int last = __shfl_sync(kWholeWarp, static_cast<unsigned int>(item), 31);
+  if (lane != 31) place.at(static_cast<unsigned int>(item))->behind = next;
+  __syncwarp();
+  const bool begins = lane == 0 && append_to_block(place, item, last);
+  // No lane goes on before its grid has its place: its next launch could come before it.
+  __syncwarp();
+  return begins;
 }
 
 // Appends a grid to a stream that the program created. True if the grid may begin.
@@ -274,18 +282,13 @@ static __device__ __forceinline__ void append_tail(const Place& place, unsigned 
   }
 }
 
-// The launching grid is complete only when these grids are. Lanes that are converged here share the atomics.
-// Their streams may differ where only the run tells which they are.
+// The launching grid is complete only when this one is.
 static __device__ __forceinline__ void count_at_parent(const Place& place, unsigned int stream) {
-  const unsigned int mask = __activemask();
-  const unsigned int others = __popc(__ballot_sync(mask, stream != KLAP_STREAM_BLOCK));
-  if (lane_id() != static_cast<unsigned int>(__ffs(mask)) - 1u) return;
-  const unsigned int grids = __popc(mask);
   if (place.is_in_parent()) {
-    add_global(&place.queue->root_pending, static_cast<unsigned long long>(grids));
+    add_global(&place.queue->root_pending, 1ull);
   } else {
-    add_in_block(&place.block->children, grids);
-    if (others != 0) add_in_block(&place.block->others, others);
+    add_in_block(&place.block->children, 1u);
+    if (stream != KLAP_STREAM_BLOCK) add_in_block(&place.block->others, 1u);
   }
 }
 
@@ -294,12 +297,7 @@ static __device__ __forceinline__ void count_at_parent(const Place& place, unsig
 // created.
 static __device__ __forceinline__ void start_later(const Place& place, unsigned long long item,
                                                    unsigned int stream) {
-  const unsigned int mask = __activemask(), lane = lane_id();
-  const unsigned int leader = static_cast<unsigned int>(__ffs(mask)) - 1u;
-  unsigned long long number = 0;
-  if (lane == leader)
-    number = add_global(&place.queue->ready_items, static_cast<unsigned long long>(__popc(mask)));
-  number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
+  const unsigned long long number = add_global(&place.queue->ready_items, 1ull);
   place.arrays.items[number] = item | KLAP_GRID_FLAGS(stream == KLAP_STREAM_CREATED ? 0 : KLAP_GRID_IS_FINAL);
 }
 
@@ -326,7 +324,9 @@ static __device__ __forceinline__ unsigned long long publish(const Place& place,
   }
   count_at_parent(place, stream);
   bool starts = true;
-  if (stream == KLAP_STREAM_BLOCK) starts = append_to_block(place, item);
+  if (stream == KLAP_STREAM_BLOCK)
+    starts =
+        __activemask() == kWholeWarp ? append_warp_to_block(place, item) : append_to_block(place, item, link);
   if (stream == KLAP_STREAM_THREAD) starts = append(place, static_cast<unsigned int>(last), item);
   if (stream == KLAP_STREAM_CREATED) starts = append_to_created(place, stream_of(place, handle), item);
   if (starts && place.is_in_parent()) start_later(place, item, stream);

@@ -90,6 +90,11 @@ std::string split(const Program& program, Unit& unit, std::vector<KernelWait>& w
   return "";
 }
 
+// Relocatable code keeps functions whose calls were all inlined. No launch is made there.
+bool is_run(const SiteRemark& remark) {
+  return remark.rewritten || remark.reason == to_string(analysis::Reason::NeverCalled);
+}
+
 }  // namespace
 
 NewerVersion in_newer_version(const Program& program, uint32_t sm, Polls polls) {
@@ -138,7 +143,7 @@ bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersi
       if (wait.kernel == remark.parent || wait.kernel == name_made_from(remark.parent))
         remark.notes.push_back(wait.text);
   }
-  return std::ranges::all_of(remarks, &SiteRemark::rewritten);
+  return std::ranges::all_of(remarks, is_run);
 }
 
 void note_why_older(std::vector<SiteRemark>& remarks, const NewerVersion& version,
@@ -146,10 +151,10 @@ void note_why_older(std::vector<SiteRemark>& remarks, const NewerVersion& versio
   std::string why = version.problem;
   // A launch that is left only because of another one says little.
   const auto says_why = [](const SiteRemark& remark) {
-    return !remark.rewritten && remark.reason != to_string(analysis::Reason::SeveralSites);
+    return !is_run(remark) && remark.reason != to_string(analysis::Reason::SeveralSites);
   };
   auto left = std::ranges::find_if(newer, says_why);
-  if (left == newer.end()) left = std::ranges::find(newer, false, &SiteRemark::rewritten);
+  if (left == newer.end()) left = std::ranges::find_if_not(newer, is_run);
   if (why.empty() && left != newer.end())
     why = fmt::format("{}:{}:{} would be left: {}: {}", left->unit, left->line, left->column, left->reason,
                       left->detail);

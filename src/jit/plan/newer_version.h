@@ -48,7 +48,8 @@ NewerVersion in_newer_version(const Program& program, uint32_t sm, Polls polls =
 // any other way.
 std::vector<Request> requests_for_all_launches(const Request& request);
 
-// True if no launch is left. Says of all launches that they are of version 1, and where their kernels wait.
+// True if no launch is left but those in functions that nobody calls. Says of all launches that they are of
+// version 1, and where their kernels wait.
 bool all_run_in_newer_version(std::vector<SiteRemark>& remarks, const NewerVersion& version);
 
 // Says of launches that stay in version 1 why they do: because of `version`, or of a launch that would be

@@ -90,6 +90,42 @@ __global__ void write_then_launch(int* cells) {
   double_cell<<<1, 32>>>(cells, t);
 }
 
+// A loop with two ways in. So the compiler does not know where lanes come together again, and groups of them
+// launch at the same places.
+__global__ void launch_from_middle(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int round = 0;
+  if (t % 3 == 1) goto middle;
+  for (; round < 3 + t % 5; ++round) {
+    if ((t + round) % 2 == 0) add_tag<<<1, 32>>>(cells + t, 1, round);
+  middle:
+    if ((t + round) % 3 != 0) add_tag<<<1, 32>>>(cells + t, 1, t);
+  }
+}
+
+__device__ __noinline__ void add_in_called(int* cell, int tag) { add_tag<<<1, 32>>>(cell, 1, tag); }
+
+__global__ void launch_in_called(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  switch (t * 7 % 5) {
+    case 0:
+      add_in_called(cells + t, t);
+      break;
+    case 1:
+      add_in_called(cells + t, 5);
+      break;
+    case 2:
+      add_in_called(cells + t, 2 * t);
+      break;
+    case 3:
+      cells[t] = 3;
+      break;
+    default:
+      add_in_called(cells + t, 0);
+      break;
+  }
+}
+
 void test_code_after(gpu::Report& report) {
   const gpu::Buffer<int> cells(kThreads);
   const gpu::Buffer<int> flags(kThreads);
@@ -189,8 +225,32 @@ void test_write(gpu::Report& report) {
   report.expect_equal("children that read what the parent wrote", cells.to_host(), expected);
 }
 
+void test_ways(gpu::Report& report) {
+  const gpu::Buffer<int> from_middle(128);
+  const gpu::Buffer<int> in_called(kThreads);
+  launch_from_middle<<<1, 128>>>(from_middle.data());  // of more threads, CUDA would lose launches
+  launch_in_called<<<3, 128>>>(in_called.data());
+  gpu::wait("launch_from_middle and launch_in_called");
+  std::vector<int> expected_from_middle;
+  std::vector<int> expected_in_called;
+  for (int t = 0; t < kThreads; ++t) {
+    const int way = t * 7 % 5;
+    expected_in_called.push_back(way == 0 ? t + 1 : way == 1 ? 6 : way == 2 ? 2 * t + 1 : way == 3 ? 3 : 1);
+    if (t >= 128) continue;
+    int cell = 0;
+    for (int round = 0; round < 3 + t % 5 || (round == 0 && t % 3 == 1); ++round) {
+      if ((t + round) % 2 == 0 && !(round == 0 && t % 3 == 1)) cell += round + 1;
+      if ((t + round) % 3 != 0) cell += t + 1;
+    }
+    expected_from_middle.push_back(cell);
+  }
+  report.expect_equal("children of a loop with two ways in", from_middle.to_host(), expected_from_middle);
+  report.expect_equal("children of a called function", in_called.to_host(), expected_in_called);
+}
+
 int main() {
   gpu::Report report("control");
+  test_ways(report);
   test_code_after(report);
   test_third_lanes(report);
   test_returns(report);
