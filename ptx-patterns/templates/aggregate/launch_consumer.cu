@@ -24,6 +24,7 @@
 #include "common/record_grid.h"
 #include "common/sequence.h"
 #include "common/sizes.h"
+#include "common/warp.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
 extern "C" __device__ unsigned int __klap_device_launch(void* buffer, void* stream);
@@ -60,7 +61,7 @@ static __device__ __forceinline__ void fence_group() {
 // It releases their writes: __syncwarp passes those of the warp's lanes to their leader, and the fence passes
 // the leader's view to the group. The last thread acquires what all others released.
 extern "C" __device__ unsigned int __klap_exit(KlapQueue* queue) {
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   __syncwarp(mask);
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -47,7 +47,7 @@ static constexpr unsigned int kInvalidConfiguration = 9;  // cudaErrorInvalidCon
 // Index and prefix of a child of that many blocks, or threads, one atomic for all converged lanes.
 static __device__ __forceinline__ unsigned int append(KlapCounters* counters, unsigned int count,
                                                       unsigned long long* prefix) {
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   const unsigned int inclusive = inclusive_sum(count, mask, lane);

@@ -32,7 +32,7 @@ static __device__ __forceinline__ unsigned int largest(unsigned int value, unsig
 // before the thread is counted out.
 static __device__ __forceinline__ void keep_largest(KlapCounters* counters, unsigned int threads,
                                                     unsigned int shared_bytes) {
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   const bool is_last = lane == 31u - __clz(mask);

@@ -31,7 +31,7 @@ static __device__ __forceinline__ unsigned long long threads_of_child(unsigned l
 // One atomic for all converged lanes. No consumer of the queue runs meanwhile.
 static __device__ __forceinline__ void count_serial_child(const KlapQueue* queue) {
   if (queue->report == nullptr) return;
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   if (lane == 31u - __clz(mask)) report_beside_others(queue->report, KLAP_REPORT_CHILDREN, __popc(mask));
@@ -64,7 +64,7 @@ static __device__ __forceinline__ unsigned int owner_of(unsigned int at, unsigne
 // The lanes that arrive here together stand their children's threads in a row and take one each, again and
 // again.
 extern "C" __device__ void __klap_run_serial_child(unsigned int threads, unsigned int grid_x) {
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   __syncwarp(mask);  // what each lane has seen and written is seen by all

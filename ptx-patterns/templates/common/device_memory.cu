@@ -107,7 +107,11 @@ static __device__ __forceinline__ void* alone(void* allocation, KlapBytes from) 
 // A piece of the allocation that the active lanes share. Null if this lane shares nothing or there is no room
 // for all.
 static __device__ __noinline__ void* take_together(KlapBytes bytes) {
+#ifdef KLAP_LANES_APART
+  const unsigned int active = 1u << lane_number();
+#else
   const unsigned int active = __activemask();
+#endif
   __syncwarp(active);
   const bool shares = bytes != 0 && bytes <= kLargestShared;
   const unsigned int group = __ballot_sync(active, shares);

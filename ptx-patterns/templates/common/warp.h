@@ -2,6 +2,17 @@
 #ifndef KLAP_WARP_H
 #define KLAP_WARP_H
 
+// The lanes of the warp that are here together. In some kernels it is made to be all 32 or this lane alone,
+// by the register's name (transform/text/lanes_apart.h).
+static __device__ __forceinline__ unsigned int lanes_together() {
+  unsigned int lanes;
+  asm volatile(
+      "{\n\t.reg .b32 %%lanes_together;\n\tactivemask.b32 %%lanes_together;\n\t"
+      "mov.b32 %0, %%lanes_together;\n\t}"
+      : "=r"(lanes));
+  return lanes;
+}
+
 // Sum of `value` over this lane and the active lanes below it, by pointer jumping over `mask`.
 static __device__ __forceinline__ unsigned int inclusive_sum(unsigned int value, unsigned int mask,
                                                              unsigned int lane) {

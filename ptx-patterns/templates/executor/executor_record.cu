@@ -10,11 +10,10 @@
 // launch that the program orders behind another one by any synchronisation comes behind it here as well.
 // Lanes that launch in one instruction have no order.
 //
-// A warp's lanes work together only if all 32 are here. Code that stopped goes on in its middle
-// (transform/suspension/), from where ptxas may not bring lanes together again that go the same way. Several
-// groups of lanes are at the same place then, each with a mask of its own. On an H200, lanes of such groups
-// were seen to wait for each other for ever in __syncwarp() and shuffles with these masks. ptxas itself makes
-// one atomic of those that add a constant to one address, and no lane waits there.
+// Code that stopped goes on in its middle (transform/suspension/). So groups of a warp's lanes may be at the
+// same place, and the lanes here work together only if all 32 have come (transform/text/lanes_apart.h).
+// Atomics that add a constant to one address are left to ptxas, which makes one of them without a lane that
+// waits.
 //
 // The older pair of calls names the grid in the second one only. __klap_grid_take_buffer() replaces the first
 // and __klap_grid_launch() the second. A program does not test such a buffer, so without a record it gets one

@@ -173,7 +173,7 @@ extern "C" __device__ KlapLoopRoom __klap_loop_reserve(KlapWorkQueue* queue, uns
 static __device__ __forceinline__ unsigned int append_to_block(KlapWorkQueue* queue,
                                                                unsigned int* last_of_block,
                                                                unsigned int link) {
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   const unsigned int lower = mask & ((1u << lane) - 1u), higher = mask & ~((2u << lane) - 1u);
@@ -203,7 +203,7 @@ static __device__ __forceinline__ unsigned int append_to_thread(KlapWorkQueue* q
 // Makes the first launch of a sequence ready. Lanes that are converged here share the atomics.
 static __device__ __forceinline__ void publish_first(KlapWorkQueue* queue, unsigned long long first,
                                                      unsigned int items) {
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   const unsigned int inclusive = sum_of_items(items, mask, lane);

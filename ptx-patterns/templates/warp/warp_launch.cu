@@ -23,6 +23,7 @@
 // Constants: those of warp_records.h; KLAP_MATCH_BLOCK, KLAP_MATCH_BYTES, KLAP_MATCH_STREAM if the launch's
 // block, dynamic shared memory or stream is not constant; then KLAP_SHARED_ROOM, the most dynamic shared
 // memory that the kernel of warp.cu can have, whatever the program allowed the child.
+#include "common/warp.h"
 #include "warp/warp_records.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -60,9 +61,10 @@ static __device__ __forceinline__ unsigned int rank_in(unsigned int group, unsig
 // The active lanes that can share a launch with this one.
 static __device__ __forceinline__ unsigned int find_group(bool shares, dim3 block, unsigned int shared_bytes,
                                                           unsigned long long stream, unsigned int lane) {
-  const unsigned int active = __activemask();
+  const unsigned int active = lanes_together();
   __syncwarp(active);
-  const unsigned int sharing = __ballot_sync(active, shares);
+  // A ballot would be the same in all lanes for ptxas, also when these have gone apart.
+  const unsigned int sharing = __match_any_sync(active, shares ? 1u : 0u);
   if (!shares) return 1u << lane;
   unsigned int group = sharing;
 #ifdef KLAP_MATCH_BLOCK

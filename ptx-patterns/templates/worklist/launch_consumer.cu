@@ -18,6 +18,7 @@
 // Constants: KLAP_THREADS and KLAP_SHARED_BYTES, a consumer block's threads and dynamic shared memory;
 // KLAP_GROUP_BLOCKS where the grid is not the only group.
 #include "common/memory_order.h"
+#include "common/warp.h"
 #include "worklist/work_queue_group.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -52,7 +53,7 @@ static __device__ __forceinline__ void fence_group() {
 // Counts this thread out; 1 if it is the last of its group. As in launch_consumer.cu, threads that leave
 // together share one atomic.
 extern "C" __device__ unsigned int __klap_exit(KlapWorkQueue* queue) {
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   __syncwarp(mask);
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -73,7 +73,7 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapWorkQueue* queue, un
   const unsigned int items = worklist_items(blocks);
   const Capacity capacity = capacity_of_group(queue);
 
-  const unsigned int mask = __activemask();
+  const unsigned int mask = lanes_together();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   const unsigned int recording = __ballot_sync(mask, !refused);

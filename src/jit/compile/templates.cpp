@@ -421,10 +421,12 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
   return compiled("warp/warp_launch.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime, bool in_chunks) {
+std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime, bool in_chunks,
+                                                          bool lanes_apart) {
   std::vector<std::string> options;
   if (has_runtime) options.emplace_back("-DKLAP_RUNTIME");
   if (in_chunks) options.emplace_back("-DKLAP_CHUNKS");
+  if (lanes_apart) options.emplace_back("-DKLAP_LANES_APART");
   return compiled("common/device_memory.cu", options);
 }
 

@@ -77,8 +77,9 @@ std::shared_ptr<const ptx::Module> launch_queue_consumer_template(const transfor
 
 // ---- others ----
 
-// Replaces a module's malloc and free on the device, and cudaMalloc and cudaFree if `has_runtime`.
-std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime, bool in_chunks);
+// Replaces a module's malloc and free on the device, and cudaMalloc and cudaFree if `has_runtime`. No lanes
+// share an allocation if `lanes_apart`.
+std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime, bool in_chunks, bool lanes_apart);
 // Defines the functions that give memory to blocks that stop.
 std::shared_ptr<const ptx::Module> frames_template();
 

@@ -14,6 +14,7 @@
 #include "support/error.h"
 #include "transform/runtime_calls/no_runtime.h"
 #include "transform/suspension/frame_functions.h"
+#include "transform/text/lanes_apart.h"
 
 namespace klap::jit {
 namespace {
@@ -141,7 +142,7 @@ class LinkPlanner {
 
   void add_ptx(size_t u, std::string text, const ptx::Target& target) {
     needs_suffix(target.suffix);
-    text = own_memory(u, std::move(text));
+    text = own_memory(u, transform::with_lanes_apart(std::move(text), program_.units[u].name));
     if (request_.dump) request_.dump({Pass::Unit, fmt::format("unit{}.klap.ptx", u), "", text});
     out_.texts.push_back(std::move(text));
     out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), program_.units[u].name + " (rewritten)"});
@@ -156,7 +157,10 @@ class LinkPlanner {
   }
 
   void add_memory() {
-    out_.texts.push_back(device_memory_unit(memory_));
+    const bool lanes_apart = std::ranges::any_of(plan_.units, [](const auto& unit) {
+      return unit->module() != nullptr && transform::may_go_apart(*unit->module());
+    });
+    out_.texts.push_back(device_memory_unit(memory_, lanes_apart));
     if (request_.dump) request_.dump({Pass::Unit, "memory.klap.ptx", "", out_.texts.back()});
     out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), "device memory"});
   }

@@ -28,7 +28,7 @@ std::string with_own_memory(const std::string& ptx, const DeviceMemory& memory, 
   return transform::with_functions(ptx, names, name);
 }
 
-std::string device_memory_unit(const DeviceMemory& memory) {
+std::string device_memory_unit(const DeviceMemory& memory, bool lanes_apart) {
   const transform::FunctionNames names = {
       {"__klap_malloc", own_name(kHeapFunctions[0], memory)},
       {"__klap_free", own_name(kHeapFunctions[1], memory)},
@@ -38,7 +38,7 @@ std::string device_memory_unit(const DeviceMemory& memory) {
       {"__klap_native_free", std::string(kHeapFunctions[1])},
       {"__klap_native_runtime_malloc", std::string(kRuntimeHeapFunctions[0])},
       {"__klap_native_runtime_free", std::string(kRuntimeHeapFunctions[1])}};
-  const auto unit = device_memory_template(memory.has_runtime, memory.in_chunks);
+  const auto unit = device_memory_template(memory.has_runtime, memory.in_chunks, lanes_apart);
   return transform::with_functions(unit->source, names, unit->name);
 }
 
