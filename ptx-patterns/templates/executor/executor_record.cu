@@ -8,12 +8,9 @@
 //
 // __klap_grid_publish() replaces the launch. The grid takes its place in its stream at this moment. So a
 // launch that the program orders behind another one by any synchronisation comes behind it here as well.
-// Lanes that launch in one instruction have no order.
-//
-// Code that stopped goes on in its middle (transform/suspension/). So groups of a warp's lanes may be at the
-// same place, and the lanes here work together only if all 32 have come (transform/text/lanes_apart.h).
-// Atomics that add a constant to one address are left to ptxas, which makes one of them without a lane that
-// waits.
+// Lanes that launch in one instruction have no order; in the NULL stream they take that of their numbers, if
+// they are together (transform/text/lanes_apart.h). Where they add a constant to one word, each does so by
+// itself: ptxas makes one atomic of these.
 //
 // The older pair of calls names the grid in the second one only. __klap_grid_take_buffer() replaces the first
 // and __klap_grid_launch() the second. A program does not test such a buffer, so without a record it gets one
@@ -25,6 +22,7 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_COPIES if some kernel
 // copies or fills memory, or uses events (copy_record.h, event_record.h).
+#include "common/warp.h"
 #include "executor/child_barrier.h"
 #include "executor/grid_queue.h"
 
@@ -41,8 +39,6 @@ struct KlapGridRoom {
   unsigned long long item;
   unsigned long long refused;  // the program gets no buffer
 };
-
-static constexpr unsigned int kWholeWarp = 0xffffffffu;
 
 static __device__ __forceinline__ unsigned int lane_id() {
   unsigned int lane;
@@ -225,28 +221,24 @@ static __device__ __forceinline__ bool append(const Place& place, unsigned int b
   return true;
 }
 
-// Appends grids to the block's NULL stream: those from `item` to `last`, which are in their order already.
-// True if the first one may begin.
-static __device__ __forceinline__ bool append_to_block(const Place& place, unsigned long long item,
-                                                       unsigned int last) {
-  // This lane acquires by the exchange what the one before has written.
-  const unsigned int before = exchange_in_block(&place.block->last, last);
+// Appends the grids of all lanes that are here together to the block's NULL stream. True for the lane, the
+// first one, whose grid may begin.
+static __device__ __forceinline__ bool append_to_block(const Place& place, unsigned long long item) {
+  const unsigned int mask = lanes_together(), lane = lane_id();
+  const unsigned int higher = mask & ~((2u << lane) - 1u);
+  const unsigned int lowest = static_cast<unsigned int>(__ffs(mask)) - 1u, highest = 31u - __clz(mask);
+  const unsigned long long next = __shfl_sync(mask, item, higher != 0 ? __ffs(higher) - 1u : lane);
+  const unsigned int last = __shfl_sync(mask, static_cast<unsigned int>(item), highest);
+  if (higher != 0) place.at(static_cast<unsigned int>(item))->behind = next;
+  __syncwarp(mask);
+  // The lane that appends them acquires by this what the one before has written.
+  unsigned int before = 0;
+  if (lane == lowest) before = exchange_in_block(&place.block->last, last);
+  // No lane goes on before its grid has its place: its next launch could come before it.
+  __syncwarp(mask);
+  if (lane != lowest) return false;
   if (before != 0 && !place.is_in_parent() && append_privately(place, before, item)) return false;
   return append(place, before, item);
-}
-
-// Appends the grids of all lanes of the warp to the block's NULL stream, in the order of the lanes. True for
-// the first lane if its grid may begin.
-static __device__ __forceinline__ bool append_warp_to_block(const Place& place, unsigned long long item) {
-  const unsigned int lane = lane_id();
-  const unsigned long long next = __shfl_sync(kWholeWarp, item, lane + 1u);
-  const unsigned int last = __shfl_sync(kWholeWarp, static_cast<unsigned int>(item), 31);
-  if (lane != 31) place.at(static_cast<unsigned int>(item))->behind = next;
-  __syncwarp();
-  const bool begins = lane == 0 && append_to_block(place, item, last);
-  // No lane goes on before its grid has its place: its next launch could come before it.
-  __syncwarp();
-  return begins;
 }
 
 // Appends a grid to a stream that the program created. True if the grid may begin.
@@ -323,9 +315,7 @@ static __device__ __forceinline__ unsigned long long publish(const Place& place,
   }
   count_at_parent(place, stream);
   bool starts = true;
-  if (stream == KLAP_STREAM_BLOCK)
-    starts =
-        __activemask() == kWholeWarp ? append_warp_to_block(place, item) : append_to_block(place, item, link);
+  if (stream == KLAP_STREAM_BLOCK) starts = append_to_block(place, item);
   if (stream == KLAP_STREAM_THREAD) starts = append(place, static_cast<unsigned int>(last), item);
   if (stream == KLAP_STREAM_CREATED) starts = append_to_created(place, stream_of(place, handle), item);
   if (starts && place.is_in_parent()) start_later(place, item, stream);
