@@ -17,7 +17,7 @@ namespace klap::jit {
 
 // The files of measured times (runtime/parents/guard_profile.h) end so.
 inline constexpr std::string_view kProfileEnding = ".profile";
-// The files with the inputs of links that programs made (runtime/load/link_files.h) end so.
+// The files with the inputs of links that programs made (runtime/links/link_files.h) end so.
 inline constexpr std::string_view kLinkEnding = ".link";
 // The files of tuned settings (runtime/load/tuned_settings.h) end so.
 inline constexpr std::string_view kTunedEnding = ".tuned";

@@ -13,10 +13,10 @@
 
 #include "runtime/calling_context.h"
 #include "runtime/driver.h"
-#include "runtime/load/driver_linker.h"
-#include "runtime/load/link_files.h"
+#include "runtime/links/driver_linker.h"
+#include "runtime/links/link_files.h"
+#include "runtime/links/program_links.h"
 #include "runtime/load/module_cache.h"
-#include "runtime/load/program_links.h"
 #include "runtime/load/stand_ins.h"
 #include "runtime/load/tuned_settings.h"
 #include "runtime/process.h"

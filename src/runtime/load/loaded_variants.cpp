@@ -1,7 +1,7 @@
 #include "runtime/load/loaded_variants.h"
 
 #include "runtime/driver.h"
-#include "runtime/load/compiled_code.h"
+#include "runtime/links/compiled_code.h"
 #include "runtime/parents/handles.h"
 #include "runtime/parents/readback.h"
 #include "runtime/process.h"

@@ -10,7 +10,7 @@
 
 #include "jit/plan/describe.h"
 #include "runtime/driver.h"
-#include "runtime/load/driver_linker.h"
+#include "runtime/links/driver_linker.h"
 #include "runtime/process.h"
 #include "support/boundary.h"
 #include "support/error.h"

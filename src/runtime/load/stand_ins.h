@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/load/program_links.h"
+#include "runtime/links/program_links.h"
 
 namespace klap::runtime {
 

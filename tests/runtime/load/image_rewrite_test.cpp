@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "runtime/load/compiled_code.h"
+#include "runtime/links/compiled_code.h"
+#include "runtime/links/program_links.h"
 #include "runtime/load/link_calls.h"
-#include "runtime/load/program_links.h"
 #include "support/error.h"
 #include "tests/container/synthetic.h"
 #include "tests/runtime/launch/fake_driver.h"

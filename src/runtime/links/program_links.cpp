@@ -1,4 +1,4 @@
-#include "runtime/load/program_links.h"
+#include "runtime/links/program_links.h"
 
 #include <fmt/format.h>
 

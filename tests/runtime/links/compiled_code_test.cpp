@@ -1,11 +1,11 @@
 // Machine code of NVRTC and its PTX.
-#include "runtime/load/compiled_code.h"
+#include "runtime/links/compiled_code.h"
 
 #include <gtest/gtest.h>
 
 #include "jit/data/unit.h"
-#include "runtime/load/link_files.h"
-#include "runtime/load/program_links.h"
+#include "runtime/links/link_files.h"
+#include "runtime/links/program_links.h"
 
 namespace klap::runtime {
 namespace {

@@ -1,5 +1,5 @@
 // Links of the program's own: which are kept, how a result is found again, and the units that they become.
-#include "runtime/load/program_links.h"
+#include "runtime/links/program_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

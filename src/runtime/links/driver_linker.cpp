@@ -1,4 +1,4 @@
-#include "runtime/load/driver_linker.h"
+#include "runtime/links/driver_linker.h"
 
 #include <fmt/format.h>
 

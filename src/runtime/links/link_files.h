@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "jit/cache/cache_folder.h"
-#include "runtime/load/program_links.h"
+#include "runtime/links/program_links.h"
 
 namespace klap::runtime {
 

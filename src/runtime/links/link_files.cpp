@@ -1,4 +1,4 @@
-#include "runtime/load/link_files.h"
+#include "runtime/links/link_files.h"
 
 #include "runtime/process.h"
 #include "support/checked_file.h"

@@ -1,4 +1,4 @@
-#include "runtime/load/compiled_code.h"
+#include "runtime/links/compiled_code.h"
 
 #include <algorithm>
 #include <utility>

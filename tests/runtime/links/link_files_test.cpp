@@ -1,5 +1,5 @@
 // Links in the cache's folder: what comes back, and what is not believed.
-#include "runtime/load/link_files.h"
+#include "runtime/links/link_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
