@@ -8,6 +8,7 @@
 #include "runtime/parents/later_images.h"
 #include "runtime/parents/registry.h"
 #include "runtime/queues/launch_context.h"
+#include "runtime/sync_depth.h"
 
 namespace klap::runtime {
 
@@ -51,6 +52,7 @@ void context_ended(uint64_t id) {
   if (LaterImages::any()) LaterImages::instance().end_context(id);
   Registry::instance().end_context(id);
   end_looks(id);
+  forget_sync_depth(id);
 }
 
 void primary_context_released(CUdevice device, uint64_t id) {

@@ -100,6 +100,8 @@
   X(cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", 11060, false)                                            \
   X(cuCtxDestroy, "cuCtxDestroy", 2000, false)                                                               \
   X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false)                                                            \
+  X(cuCtxGetLimit, "cuCtxGetLimit", 3010, false)                                                             \
+  X(cuCtxSetLimit, "cuCtxSetLimit", 3010, false)                                                             \
   X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, false)                                     \
   X(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false)                                 \
   X(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, false)                                         \

@@ -1,6 +1,7 @@
-// Launching kernels, changing their settings, and ending streams.
+// Launching kernels, changing their settings and limits, and ending streams and contexts.
 #include "runtime/context_ends.h"
 #include "runtime/launch/launch.h"
+#include "runtime/sync_depth.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
 
@@ -10,6 +11,7 @@ using runtime::redirect_launch;
 using shim::after;
 using shim::around;
 using shim::before;
+using shim::in_place;
 using shim::launch_in_place;
 constexpr auto kOnceRewritten = shim::When::OnceRewritten;
 
@@ -122,6 +124,16 @@ KLAP_EXPORT CUresult CUDAAPI cuCtxDestroy(CUcontext context) {
 KLAP_EXPORT CUresult CUDAAPI cuCtxDestroy_v2(CUcontext context) {
   return around<&Driver::ctx_destroy>(
       "cuCtxDestroy_v2", [&] { return runtime::id_of_context(context); }, runtime::context_ended, context);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuCtxGetLimit(size_t* value, CUlimit limit) {
+  return in_place<&Driver::ctx_get_limit>(
+      "cuCtxGetLimit", [&] { return runtime::get_sync_depth(value, limit); }, value, limit);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value) {
+  return in_place<&Driver::ctx_set_limit>(
+      "cuCtxSetLimit", [&] { return runtime::set_sync_depth(limit, value); }, limit, value);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx context) {

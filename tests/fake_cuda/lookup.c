@@ -22,6 +22,7 @@
   X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                            \
   X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0)                         \
   X(cuCtxGetCurrent, "cuCtxGetCurrent", 4000, 0)                         \
+  X(cuCtxGetLimit, "cuCtxGetLimit", 3010, 0)                             \
   X(cuCtxSetLimit, "cuCtxSetLimit", 3010, 0)                             \
   X(cuCtxSynchronize, "cuCtxSynchronize", 2000, 0)                       \
   X(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                      \

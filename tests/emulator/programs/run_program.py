@@ -126,6 +126,8 @@ class Runs:
         if "KLAP_NVRTC" in os.environ:
             found["KLAP_NVRTC"] = os.environ["KLAP_NVRTC"]
         found["LD_LIBRARY_PATH"] = os.path.join(self.where.build, "lib", "emulator")
+        if configuration == "native" and self.case.get("of_version_1"):
+            found["KLAP_EMULATOR_COMPUTE_CAPABILITY"] = "80"  # of a device whose kernels can wait
         found.update(KLAP_EMULATOR_QUIET="1", **self.device(), **emulator_settings(seed))
         return found
 

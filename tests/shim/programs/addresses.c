@@ -85,6 +85,8 @@ int main(void) {
                                       "cuLaunchKernelEx_ptsz",
                                       "cuCtxDestroy",
                                       "cuCtxDestroy_v2",
+                                      "cuCtxGetLimit",
+                                      "cuCtxSetLimit",
                                       "cuDevicePrimaryCtxRelease",
                                       "cuDevicePrimaryCtxRelease_v2",
                                       "cuDevicePrimaryCtxReset",

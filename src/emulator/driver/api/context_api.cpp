@@ -34,13 +34,16 @@ void reset_primary(Process& process, PrimaryContext& primary) {
   primary.context = nullptr;
 }
 
-size_t default_limit(CUlimit limit) {
+// The limits of a device of that compute capability: 90 means sm_90.
+size_t default_limit(CUlimit limit, uint32_t capability) {
+  constexpr uint32_t kFirstWithoutWaits = 90;
   switch (limit) {
     case CU_LIMIT_STACK_SIZE:
       return 1024;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
       return 1 << 20;
     case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
+      if (capability >= kFirstWithoutWaits) fail(CUDA_ERROR_UNSUPPORTED_LIMIT);
       return 2;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
       return 128;
@@ -243,7 +246,9 @@ KLAP_DRIVER_API cuCtxSetLimit(CUlimit limit, size_t value) {
     } else if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
       context.machine->set_heap_bytes(value);
     } else {
-      default_limit(limit);
+      default_limit(limit, capability(process));
+      constexpr size_t kMostDepth = 24;
+      require(limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || value <= kMostDepth);
       context.limits[limit] = value;
     }
   });
@@ -259,7 +264,7 @@ KLAP_DRIVER_API cuCtxGetLimit(size_t* value, CUlimit limit) {
       *value = context.machine->heap_bytes();
     } else {
       const auto set = context.limits.find(limit);
-      *value = set != context.limits.end() ? set->second : default_limit(limit);
+      *value = set != context.limits.end() ? set->second : default_limit(limit, capability(process));
     }
   });
 }

@@ -22,10 +22,26 @@ namespace {
 
 long on_cpu(int n) { return n < 2 ? n : on_cpu(n - 1) + on_cpu(n - 2); }
 
+#ifdef __CUDACC__
+// As programs do whose kernels wait at more than two levels. Newer devices do not have the limit.
+void set_depth(gpu::Report& report) {
+  const cudaLimit limit = cudaLimitDevRuntimeSyncDepth;
+  size_t depth = 0;
+  const bool is_set = cudaDeviceSetLimit(limit, 20) == cudaSuccess &&
+                      cudaDeviceGetLimit(&depth, limit) == cudaSuccess && depth == 20;
+  report.expect(is_set, "the depth at which kernels may wait is what was set");
+  report.expect(cudaDeviceSetLimit(limit, 25) == cudaErrorInvalidValue, "there is a greatest depth");
+  cudaGetLastError();
+}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return waiting::at_sizes("fibonacci", argc, argv, [](gpu::Report& report, int size) {
+#ifdef __CUDACC__
+    if (size == 0) set_depth(report);
+#endif
     const int n = 4 + 4 * size;
     gpu::Buffer<long> results(size_t{1} << (n + 1));
     WAITING_LAUNCH(fibonacci, 1, 1)(results.data(), 0, n);
