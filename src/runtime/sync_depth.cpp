@@ -40,29 +40,35 @@ Depths& depths() {
   return all;
 }
 
-std::optional<uint64_t> current_context() {
+// The context, if its device lacks the limit. The driver is not asked about the limit, since tools would
+// report its error as one of the program.
+std::optional<uint64_t> context_without_limit() {
+  constexpr int kFirstWithout = 9;
+  const Driver& cuda = *driver();
   CUcontext context = nullptr;
-  if (driver()->ctx_get_current(&context) != CUDA_SUCCESS) return std::nullopt;
-  return id_of_context(context);
+  CUdevice device = 0;
+  int major = 0;
+  if (cuda.ctx_get_current(&context) != CUDA_SUCCESS || cuda.ctx_get_device(&device) != CUDA_SUCCESS ||
+      cuda.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS)
+    return std::nullopt;
+  return major < kFirstWithout ? std::nullopt : id_of_context(context);
 }
 
 }  // namespace
 
 std::optional<CUresult> set_sync_depth(CUlimit limit, size_t value) {
   if (limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH) return std::nullopt;
-  const CUresult native = driver()->ctx_set_limit(limit, value);
-  const std::optional<uint64_t> context = current_context();
-  if (native != CUDA_ERROR_UNSUPPORTED_LIMIT || !context) return native;
+  const std::optional<uint64_t> context = context_without_limit();
+  if (!context) return std::nullopt;
   if (value > kMost) return CUDA_ERROR_INVALID_VALUE;
   depths().set(*context, value);
   return CUDA_SUCCESS;
 }
 
 std::optional<CUresult> get_sync_depth(size_t* value, CUlimit limit) {
-  if (limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH) return std::nullopt;
-  const CUresult native = driver()->ctx_get_limit(value, limit);
-  const std::optional<uint64_t> context = current_context();
-  if (native != CUDA_ERROR_UNSUPPORTED_LIMIT || !context) return native;
+  if (limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || value == nullptr) return std::nullopt;
+  const std::optional<uint64_t> context = context_without_limit();
+  if (!context) return std::nullopt;
   *value = depths().get(*context);
   return CUDA_SUCCESS;
 }

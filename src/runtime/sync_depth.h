@@ -14,8 +14,8 @@
 
 namespace klap::runtime {
 
-// The result of the call for the current context; nothing if the call is about another limit. On devices that
-// have the limit, the driver answers.
+// The result of the call for the current context; nothing if the driver answers: calls about other limits,
+// and all on devices that have this one.
 std::optional<CUresult> set_sync_depth(CUlimit limit, size_t value);
 std::optional<CUresult> get_sync_depth(size_t* value, CUlimit limit);
 
